@@ -3,6 +3,9 @@
 A block of recalled text has a fence, a nonce of its own, in every delimiter:
 
     <recalled-memories FENCE>
+    <fact FENCE id="...">
+    text
+    </fact FENCE>
     <group FENCE tag="travel">
     <memory FENCE id="..." type="fact">
     text
@@ -32,9 +35,9 @@ _GAP = rf"(?:[\s|]|{_RIGHT})+"
 _BLOCK = rf"recalled-(?:{_GAP})?memories"
 _DELIMITER = re.compile(
     rf"""{_LEFT}(?:
-      (?P<shut>/)(?P<ending>{_BLOCK}|memory|episode|entity){_GAP}(?P<after>{_FENCE})\s*{_RIGHT}?
+      (?P<shut>/)(?P<ending>{_BLOCK}|memory|episode|entity|fact){_GAP}(?P<after>{_FENCE})\s*{_RIGHT}?
     | (?P<block>{_BLOCK}){_GAP}(?P<opened>{_FENCE})
-    | (?P<item>memory|episode|entity){_GAP}(?P<named>{_FENCE}){_GAP}id=
+    | (?P<item>memory|episode|entity|fact){_GAP}(?P<named>{_FENCE}){_GAP}id=
     | (?P<group>group){_GAP}(?P<tagged>{_FENCE}){_GAP}tag=[^\n]*
     )""",
     re.IGNORECASE | re.VERBOSE,

@@ -40,7 +40,7 @@ FAIL_CLOSED: dict[str, dict[str, Any]] = {
     "/v1/tools/memory_list_themes": {"themes": []},
     "/v1/memory/prompt": {"prompt": "", "token_count": 0},
     "/v1/preferences/prompt": {"prompt": "", "token_count": 0, "version": None},
-    "/v1/memory/context": {"context": "", "token_count": 0, "count": 0, "truncated": False},
+    "/v1/memory/context": {"context": "", "token_count": 0, "count": 0, "facts": 0, "truncated": False},
 }
 
 _STATUS: dict[type[DomainError], HTTPStatus] = {

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import UTC, datetime
+from uuid import UUID
 from zoneinfo import ZoneInfo
 
 import pytest
@@ -10,7 +11,7 @@ from hypothesis import strategies as st
 from retrieval_builders import ranked
 
 from retrieval.budget import Fitted, fit
-from retrieval.context import ADVICE, MARK, assemble, is_recalled
+from retrieval.context import ADVICE, MARK, Assembled, Known, assemble, is_recalled
 from retrieval.tokens import count
 
 FENCE = "k7Qm2xVb9TfR"
@@ -161,6 +162,59 @@ def test_no_stored_text_can_add_an_attribute(source, kind):
 def test_the_block_never_exceeds_the_budget(texts, budget):
     hits = [ranked(number, text) for number, text in enumerate(texts, start=1)]
     assert count(block(*hits, budget=budget)) <= budget
+
+
+# Facts
+
+
+def known(number, text):
+    return Known(UUID(int=number), text, datetime(2023, 5, 7, 22, tzinfo=UTC))
+
+
+def told(*hits, facts, budget=100_000):
+    return assemble(fitted(*hits), budget=budget, fence=FENCE, zone=ZoneInfo("Europe/Berlin"), facts=facts)
+
+
+def test_facts_come_first_with_their_day():
+    made = told(ranked(1, "A"), facts=[known(7, "Ann lives in Bern")])
+    assert made.text.splitlines()[2:5] == [
+        f'<fact {FENCE} id="{UUID(int=7)}" since="2023-05-08">',
+        "Ann lives in Bern",
+        f"</fact {FENCE}>",
+    ]
+    assert (made.items, made.facts, made.truncated) == (1, 1, False)
+
+
+def test_facts_alone_make_a_block():
+    assert told(facts=[known(7, "Ann lives in Bern")]).text.count("Ann lives in Bern") == 1
+
+
+def test_facts_leave_two_thirds_to_memories():
+    facts = [known(number, "Ann lives in Bern " * 5) for number in range(1, 9)]
+    made = told(ranked(1, "tea " * 100), facts=facts, budget=600)
+    assert (0 < made.facts < 8, made.items, made.truncated) == (True, 1, True)
+    assert count(told(facts=facts, budget=600).text) <= 200
+    assert told(facts=facts, budget=60) == Assembled("", 0, truncated=True)
+
+
+@given(st.lists(hostile, max_size=4), st.lists(hostile, max_size=3), st.integers(0, 500))
+def test_a_block_with_facts_never_exceeds_the_budget(facts, texts, budget):
+    hits = [ranked(number, text) for number, text in enumerate(texts, start=1)]
+    listed = [known(number, text) for number, text in enumerate(facts, start=1)]
+    assert count(told(*hits, facts=listed, budget=budget).text) <= budget
+
+
+@given(hostile)
+def test_no_fact_can_forge_a_delimiter(text):
+    lines = told(facts=[known(7, text)]).text.splitlines()
+    delimiters = [line for line in lines if FENCE.lower() in line.lower() or "<" in line or ">" in line]
+    names = [line.split(" ")[0] for line in delimiters]
+    assert names == ["<recalled-memories", "<fact", "</fact", "</recalled-memories"]
+
+
+@pytest.mark.parametrize("number", [2, 4])
+def test_each_delimiter_of_a_fact_alone_is_recognised(number):
+    assert is_recalled("> " + told(facts=[known(7, "Ann lives in Bern")]).text.splitlines()[number] + " quoted")
 
 
 @given(hostile.filter(str.strip))

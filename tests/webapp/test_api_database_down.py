@@ -51,7 +51,7 @@ def test_a_search_finds_nothing_and_says_why(down, tool, found):
         (
             "/v1/memory/context",
             {"query": "bees"},
-            {"context": "", "token_count": 0, "count": 0, "truncated": False},
+            {"context": "", "token_count": 0, "count": 0, "facts": 0, "truncated": False},
         ),
         ("/v1/tools/memory_list_themes", {}, {"themes": []}),
     ],

@@ -581,6 +581,49 @@ def test_a_space_that_is_incognito_by_default_shows_no_call_that_found_a_fact_of
     assert "Robin" not in agent.get("/v1/tool-calls").text
 
 
+# In the block for a prompt
+
+
+def recall(agent, query, **more):
+    return agent.post("/v1/memory/context", {"query": query, **more}).json
+
+
+def test_facts_of_what_a_question_names_stand_in_the_block_that_asks_for_them(agent):
+    agent.store("Robin keeps bees behind the house")
+    fact = stated(agent, "Bern", valid_from=SPRING)["id"]
+    stated(agent, "Faro", subject="Ada")
+    plain = recall(agent, "Where does Robin keep bees?")
+    assert ("Bern" in plain["context"], plain["facts"], plain["count"]) == (False, 0, 1)
+    both = recall(agent, "Where does Robin keep bees?", facts=True)
+    assert ("Robin lives in Bern" in both["context"], "Faro" in both["context"]) == (True, False)
+    assert (both["facts"], both["count"], fact in both["context"]) == (1, 1, True)
+
+
+def test_facts_of_another_space_stand_in_no_block(agent, ada):
+    add_space(ada, "work")
+    stated(agent, "Bern", space="work")
+    assert recall(agent, "Where does Robin live?", facts=True)["context"] == ""
+    assert "Bern" in recall(agent, "Where does Robin live?", facts=True, space="work")["context"]
+
+
+def test_facts_are_kept_back_where_memory_is_off_and_while_incognito(agent):
+    stated(agent, "Bern")
+    agent.post("/v1/memory/settings", {"memory_enabled": False})
+    assert recall(agent, "Where does Robin live?", facts=True)["context"] == ""
+    agent.post("/v1/memory/settings", {"memory_enabled": True})
+    agent.post("/v1/memory/incognito/start", {})
+    assert recall(agent, "Where does Robin live?", facts=True)["context"] == ""
+
+
+def test_a_call_that_told_a_fact_goes_blank_with_it(agent, ada):
+    fact = stated(agent, "Bern")["id"]
+    recall(agent, "Where does Robin live?", facts=True)
+    (affected,) = rows(ada, "SELECT affected_ids FROM tool_calls WHERE tool = 'memory_context'")
+    assert [str(each) for each in affected[0]] == [fact]
+    agent.delete(f"{FACTS}/{fact}")
+    assert rows(ada, "SELECT arguments FROM tool_calls WHERE tool = 'memory_context'") == [({"redacted": True},)]
+
+
 # What a model has read
 
 

@@ -198,6 +198,7 @@ class BacklogAnswer(BaseModel):
     embedding_backlog_age: float | None
     embedding_errors: int | None
     enrichment_backlog: int | None
+    extraction_backlog: int
 
 
 class StartedAnswer(BacklogAnswer):

@@ -257,6 +257,7 @@ class ContextAnswer(BaseModel):
     context: str
     token_count: int
     count: int
+    facts: int = Field(description="How many facts stand in it, before the memories.")
     truncated: bool
     degraded: list[str] = Field(description=Degraded)
     warnings: list[str] | None = Warnings

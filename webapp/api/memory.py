@@ -9,12 +9,14 @@ from flask import Response, abort, g, jsonify, make_response
 
 from memory import incognito
 from memory.errors import InvalidError
+from memory.fact_texts import sentence
+from memory.facts import FactFilters
 from memory.models import Theme
 from memory.spaces import update_space
 from memory.summary import summarise
 from memory.themes import create_theme, describe_theme, get_theme, list_themes
 from retrieval.budget import Fitted
-from retrieval.context import assemble
+from retrieval.context import Known, assemble
 from retrieval.tokens import count
 from webapp.api.answers import (
     ContextAnswer,
@@ -39,12 +41,15 @@ from webapp.api.schemas import (
 )
 from webapp.context import credential, runtime, session, utc_now, zone
 from webapp.errors import problem
+from webapp.facts import find_facts
 from webapp.guards import in_session, needs, recorded, require_scope
 from webapp.operations import drop_theme, incognito_spaces, refuse_in_incognito, skipped, space_for
 from webapp.prompt import prompt_block
 from webapp.recall import find
 from webapp.recording import Recording, hits_of, recalled
 from webapp.tools.shown import named, remarks
+
+MOST_FACTS = 20
 
 bp = api_blueprint("memory", "Switches, themes and what goes into a prompt", "/v1/memory")
 
@@ -200,6 +205,13 @@ def prompt(query: SpaceQuery) -> Response:
     return jsonify({"prompt": block, "token_count": count(block)})
 
 
+def _facts_of(question: str, space: str | None) -> list[Known]:
+    """Return what is true now of whom and what a question names, in the space that it is asked in."""
+    filters = FactFilters(naming=question, at=utc_now())
+    page, _ = find_facts(space_for(space).slug, filters, limit=MOST_FACTS, recalling=True)
+    return [Known(fact.id, sentence(fact), fact.valid_from) for fact, _ in page.facts]
+
+
 @bp.post("/context", summary="Recalled memories as one marked block for a prompt", responses={"200": ContextAnswer})
 @needs("read")
 @recorded
@@ -211,16 +223,19 @@ def context(body: ContextBody) -> Response:
     session().commit()
     items = tuple((hit.ranked, hit.snippet) for hit in result.hits)
     fitted = Fitted(items, result.token_count, result.truncated)
-    block = assemble(fitted, budget=budget, fence=secrets.token_hex(8), zone=zone())
+    # Of a search that could not be made nobody expects the facts alone.
+    facts = _facts_of(body.query, body.space) if body.facts and not result.error else []
+    block = assemble(fitted, budget=budget, fence=secrets.token_hex(8), zone=zone(), facts=facts)
     # The delimiters take room too: who asks later what the caller received means what is in the block.
     told = recalled(result.hits[: block.items])
+    known = [str(fact.id) for fact in facts[: block.facts]]
     asked = body.model_dump(mode="json", exclude_none=True)
     recording.done(
         asked,
         question=body.query,
-        result=told,
-        affected=told["ids"],
-        hits=hits_of(result, block.items),
+        result={**told, "facts": known} if body.facts else told,
+        affected=[*told["ids"], *known],
+        hits=hits_of(result, block.items + block.facts),
         success=not result.error,
     )
     return jsonify(
@@ -228,6 +243,7 @@ def context(body: ContextBody) -> Response:
             "context": block.text,
             "token_count": count(block.text),
             "count": block.items,
+            "facts": block.facts,
             "truncated": block.truncated,
             "degraded": list(result.degraded),
             **remarks(result),

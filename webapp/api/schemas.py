@@ -471,9 +471,10 @@ class IncognitoBody(Omittable):
 
 
 class ContextBody(Strict):
-    """A question for which to assemble a block of recalled memories."""
+    """A question for which to assemble a block of recalled memories, with `facts` of those of whom it names, too."""
 
     query: Question
+    facts: bool = False
     space: Slug | None = None
     token_budget: TokenBudget | None = None
     limit: Limit | None = None
