@@ -162,12 +162,12 @@ def test_what_nobody_said_is_not_kept(desk, model):
     talk = desk.conversation()
     desk.turn(talk, "Flat 12 in Lisbon is where I live", "Porto is nice, too. Robin would like it.")
     model.says(
-        {**LISBON, "object": "Berlin"},
-        {**LISBON, "message": 2, "object": "Porto"},
-        {**LISBON, "message": 9},
-        {**LISBON, "object": "flat 13"},
-        {**LISBON, "subject": "Maria"},
-        {**LISBON, "confidence": 0.4},
+        {**LISBON, "predicate": "likes", "object": "Berlin"},
+        {**LISBON, "message": 2, "predicate": "may go to", "object": "Porto"},
+        {**LISBON, "message": 9, "predicate": "was born in"},
+        {**LISBON, "predicate": "owns", "object": "flat 13"},
+        {**LISBON, "subject": "Maria", "predicate": "knows"},
+        {**LISBON, "predicate": "is tired of", "confidence": 0.4},
         {**LISBON, "predicate": " "},
         {**LISBON, "object": "Lisbon " * 400},
         {**LISBON, "object": "Lis\u0000bon"},
