@@ -49,7 +49,8 @@ def worker(held: bool) -> None:
         logging.getLogger(reader).addFilter(away)
         logging.getLogger(reader).addFilter(left_out_in_a_line)
     consumer = huey.create_consumer(
-        workers=THREADS,
+        # What reads conversations for facts waits for the language model, and nobody else for a thread.
+        workers=THREADS + (runtime.chat_model is not None),
         periodic=True,
         initial_delay=0.1,
         max_delay=1.0,
