@@ -21,6 +21,7 @@ from memory.keys import Keys
 from memory.models import EntityMention, Memory, PossibleUpdate, Space
 from memory.restore import hold_forgotten, restore_held
 from memory.spaces import get_space, lock_space, lock_spaces_of, lock_tied
+from memory.summing_up import summaries_of
 from memory.tombstones import graveyard
 
 MOST = 500
@@ -30,10 +31,13 @@ MOST = 500
 Locked = tuple[Memory, Space]
 
 
-def lock_memories(session: Session, user_id: UUID, ids: Sequence[UUID], *others: UUID) -> list[Locked]:
+def lock_memories(
+    session: Session, user_id: UUID, ids: Sequence[UUID], *others: UUID, summaries: bool = False
+) -> list[Locked]:
     """Return those of the memories that are the user's, in the order of their ids, locked as `lock_tied` does.
 
-    Their spaces and the spaces `others` are locked before. Raises `InvalidError` for more than 500 at once.
+    Their spaces and the spaces `others` are locked before; with `summaries` what sums them up is locked as they are.
+    Raises `InvalidError` for more than 500 at once.
     """
     if len(ids) > MOST:
         raise InvalidError("id", f"must be at most {MOST} memories at once")
@@ -41,7 +45,8 @@ def lock_memories(session: Session, user_id: UUID, ids: Sequence[UUID], *others:
     places = select(Memory.space_id).where(*mine).distinct()
     held, wanted = lock_spaces_of(session, user_id, places, *others), set(ids)
     spaces = {space.id: space for space in held}
-    tied = lock_tied(session, user_id, wanted, held)
+    along = summaries_of(session, user_id, wanted) if summaries else ()
+    tied = lock_tied(session, user_id, {*wanted, *along}, held)
     return [(memory, spaces[memory.space_id]) for memory in tied if memory.id in wanted]
 
 
@@ -114,14 +119,15 @@ def set_status_many(
 def forget_many(
     session: Session, user_id: UUID, ids: Sequence[UUID], *, keys: Keys, now: datetime, actor: str, undo: timedelta
 ) -> list[UUID]:
-    """Forget memories, each with an undo; returns those that were there."""
+    """Forget memories, each with an undo, and summaries of them as `forget` does; returns those that were there."""
     texts: list[str] = []
 
     def act(memory: Memory, space: Space) -> bool:
-        texts.extend(forget_locked(session, memory, space, keys=keys, now=now, actor=actor, undo=undo)[1])
+        done = forget_locked(session, memory, space, keys=keys, now=now, actor=actor, undo=undo, apart=ids)
+        texts.extend(done[1])
         return True
 
-    forgotten = _each(session, lock_memories(session, user_id, ids), act)
+    forgotten = _each(session, lock_memories(session, user_id, ids, summaries=True), act)
     drop_cached(session, user_id, texts, keys)
     return forgotten
 
@@ -132,15 +138,17 @@ def restore_many(session: Session, user_id: UUID, ids: Sequence[UUID], *, now: d
     Raises `RefusedError` when memory is off in the space of any of them; the caller rolls back and may ask again.
     """
     spaces = hold_forgotten(session, user_id, ids)
-    back = []
+    back: list[UUID] = []
+    along: list[UUID] = []
     for memory_id in ids:
         try:
             with session.begin_nested():
-                restore_held(session, user_id, memory_id, spaces, now=now, actor=actor)
+                _, more = restore_held(session, user_id, memory_id, spaces, now=now, actor=actor)
         except (ConflictError, NotFoundError):
             continue
         back.append(memory_id)
-    make_room(session, spaces, back, now=now, actor=actor)
+        along += more
+    make_room(session, spaces, [*back, *along], now=now, actor=actor)
     return back
 
 

@@ -12,14 +12,15 @@ from sqlalchemy.orm import Session
 
 from memory.embedding.cache import drop_cached
 from memory.errors import NotFoundError
-from memory.forgotten_rows import Row, forgotten_row, texts_in, untied_rows
+from memory.forgotten_rows import ALONG, LINKS, Row, forgotten_row, texts_in, untied_rows
 from memory.ids import among
 from memory.journal import record, release_calls
 from memory.keys import Keys
 from memory.models import Forgotten, Memory, Space
 from memory.purge import purge_held, redact_all
 from memory.revisions import texts_of
-from memory.spaces import lock_space_of, lock_spaces, lock_tied
+from memory.spaces import lock_spaces, lock_spaces_of, lock_tied
+from memory.summing_up import summaries_of
 from memory.tombstones import bury, undo_until
 from memory.unsynchronised import run_unsynchronised
 
@@ -32,12 +33,13 @@ PURGED_AT_ONCE = 1000
 class Forgetting:
     """What was forgotten; `undo_until` is None when it is gone for good already.
 
-    `replaced` is the memory that it had superseded, if any, which stays so.
+    `replaced` is the memory that it had superseded, if any, which stays so; `summaries` went with it.
     """
 
     id: UUID
     undo_until: datetime | None
     replaced: UUID | None = None
+    summaries: Sequence[UUID] = ()
 
 
 def get_memory(session: Session, user_id: UUID, memory_id: UUID) -> Memory:
@@ -60,10 +62,17 @@ def forget(
 ) -> Forgetting:
     """Take a memory out of every read path; with `undo`, it can be restored that long, or until it expires.
 
-    Deleting the row takes its vectors, scores, versions, links and index entries along. Raises `NotFoundError`.
+    Deleting the row takes its vectors, scores, versions, links and index entries along. Summaries that name it as a
+    source go with it, and come back with it, but for those that are pinned or saved by hand. Raises `NotFoundError`.
     """
     memory = get_memory(session, user_id, memory_id)
-    space = lock_space_of(session, memory)
+    place = select(Memory.space_id).where(Memory.user_id == user_id, Memory.id == memory_id)
+    spaces = lock_spaces_of(session, user_id, place)
+    # While their space is locked nobody sums it up.
+    wanted = {memory_id, *summaries_of(session, user_id, [memory_id])}
+    if not spaces or memory not in lock_tied(session, user_id, wanted, spaces):
+        raise NotFoundError("there is no such memory")
+    (space,) = spaces
     forgetting, texts = forget_locked(session, memory, space, keys=keys, now=now, actor=actor, undo=undo)
     # After what tells of it, as whoever purges locks them.
     drop_cached(session, user_id, texts, keys)
@@ -71,29 +80,47 @@ def forget(
 
 
 def forget_locked(
-    session: Session, memory: Memory, space: Space, *, keys: Keys, now: datetime, actor: str, undo: timedelta | None
-) -> tuple[Forgetting, Sequence[str]]:
+    session: Session,
+    memory: Memory,
+    space: Space,
+    *,
+    keys: Keys,
+    now: datetime,
+    actor: str,
+    undo: timedelta | None,
+    along: UUID | None = None,
+    apart: Collection[UUID] = (),
+) -> tuple[Forgetting, list[str]]:
     """Do as `forget` does with a memory that the caller has locked, with its space; return what it said as well.
 
-    The caller drops what was cached of that, of all that is forgotten in one go: it has an order of its own.
+    So are the summaries that name it, which go along with it, but those that are `apart`. The caller drops what was
+    cached of that, of all that is forgotten in one go: it has an order of its own.
     """
     user_id, memory_id, replaced = memory.user_id, memory.id, memory.supersedes
+    # What sums it up goes before it: by then nobody could tell.
+    found = () if along else summaries_of(session, user_id, [memory_id])
+    summaries = [each for each in found if each not in apart]
+    said: list[str] = []
+    for each in summaries:
+        summary = session.get_one(Memory, (user_id, each))
+        said += forget_locked(session, summary, space, keys=keys, now=now, actor=actor, undo=undo, along=memory_id)[1]
     others = texts_of(session, user_id, [memory_id])
     bury(session, {memory_id: [memory.text, *others]}, keys, now, user_id=user_id, space_id=space.id)
     texts = [memory.text, *others]
     until = None
     if undo is not None:
         row = forgotten_row(session, memory)
+        row[LINKS] |= {ALONG: str(along)} if along else {}
         forgotten = Forgotten(user_id=user_id, id=memory_id, row=row, purge_at=now + undo)
         session.add(forgotten)
         until = undo_until(forgotten)
     else:
         redact_all(session, user_id, [memory_id], texts)
     session.delete(memory)
-    details = {"undo_seconds": int(undo.total_seconds()) if undo else 0}
+    details = {"undo_seconds": int(undo.total_seconds()) if undo else 0, **({"with": str(along)} if along else {})}
     record(session, user_id, "memory.forgotten", actor=actor, now=now, subject_id=memory_id, details=details)
     session.flush()
-    return Forgetting(memory_id, until, replaced), texts
+    return Forgetting(memory_id, until, replaced, summaries), [*texts, *said]
 
 
 def find_twin(session: Session, memory: Memory, space_id: UUID, text_digest: bytes, now: datetime) -> UUID | None:

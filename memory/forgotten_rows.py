@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 from uuid import UUID
@@ -13,14 +13,15 @@ from sqlalchemy.dialects.postgresql import JSONB, JSONPATH
 from sqlalchemy.inspection import inspect
 from sqlalchemy.orm import Session
 
-from memory.models import Memory, PossibleUpdate, RecallMark
+from memory.models import Forgotten, Memory, PossibleUpdate, RecallMark
 from memory.revisions import packed, packed_by_memory
 from memory.wordings import wordings
 
 # Beside the columns: what points at the memory or comes from it, and goes with it. That are the ids of the memories
 # that supersede it, its possible updates, the questions that it was marked as right for, the versions that it had, and
-# the other words that it was said in.
+# the other words that it was said in. A summary that went with what it sums up has the id of that.
 LINKS = "_links"
+ALONG = "went_with"
 NEWER, UPDATES, MARKS = "superseded_by", "possible_updates", "recall_marks"
 VERSIONS, WORDINGS = "versions", "wordings"
 
@@ -61,6 +62,12 @@ def _links(session: Session, memory: Memory) -> dict[str, Any]:
         VERSIONS: packed(session, memory.user_id, memory.id),
         WORDINGS: wordings(session, memory.user_id, [memory.id]).get(memory.id, []),
     }
+
+
+def went_with(memory_ids: Collection[UUID]) -> ColumnElement[bool]:
+    """Return what is true of the forgotten rows of summaries that went with one of these memories."""
+    along: ColumnElement[str] = Forgotten.row[(LINKS, ALONG)].astext
+    return along.in_([str(each) for each in memory_ids])
 
 
 def texts_in(row: Mapping[str, Any]) -> list[str]:

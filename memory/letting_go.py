@@ -5,21 +5,28 @@ from __future__ import annotations
 from datetime import datetime
 from uuid import UUID
 
+from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from memory.browse import Source, find_source
+from memory.forgotten_rows import went_with
 from memory.journal import record
 from memory.keys import Keys
+from memory.models import Forgotten
 from memory.purge import purge_forgotten
 
 
 def let_go(session: Session, user_id: UUID, memory_id: UUID, *, keys: Keys, now: datetime, actor: str) -> Source | None:
     """Close the undo window of a forgotten memory and purge it; raises `NotFoundError` when there is none.
 
-    Returns the message that it was said in, which stays with its conversation.
+    So are the summaries that went with it. Returns the message that it was said in, which stays with its conversation.
     """
-    # It alone: of whatever else is due there may be so much that it takes the worker minutes.
-    message_id = purge_forgotten(session, user_id, memory_id, keys=keys, now=now)["source_message_id"]
-    record(session, user_id, "memory.let_go", actor=actor, now=now, subject_id=memory_id)
+    along = session.scalars(select(Forgotten.id).where(Forgotten.user_id == user_id, went_with([memory_id]))).all()
+    # These alone: of whatever else is due there may be so much that it takes the worker minutes. In the order of their
+    # ids, as everybody locks them.
+    rows = {each: purge_forgotten(session, user_id, each, keys=keys, now=now) for each in sorted({memory_id, *along})}
+    for each in rows:
+        record(session, user_id, "memory.let_go", actor=actor, now=now, subject_id=each)
     session.flush()
+    message_id = rows[memory_id]["source_message_id"]
     return find_source(session, user_id, UUID(message_id)) if message_id else None

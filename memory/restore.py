@@ -16,7 +16,7 @@ from memory.capacity import make_room
 from memory.embedding.queue import enqueue
 from memory.errors import ConflictError, NotFoundError, RefusedError
 from memory.forget import UNDO_WINDOW, find_twin
-from memory.forgotten_rows import LINKS, MARKS, NEWER, UPDATES, VERSIONS, WORDINGS, Row, from_json, to_memory
+from memory.forgotten_rows import LINKS, MARKS, NEWER, UPDATES, VERSIONS, WORDINGS, Row, from_json, to_memory, went_with
 from memory.journal import record
 from memory.models import Forgotten, Memory, Message, PossibleUpdate, RecallMark, Space, Theme
 from memory.revisions import unpacked
@@ -44,17 +44,18 @@ def restore(session: Session, user_id: UUID, memory_id: UUID, *, now: datetime, 
     Raises what `restore_held` does, and `ConflictError` as `lock_spaces_of` does.
     """
     spaces = hold_forgotten(session, user_id, [memory_id])
-    memory = restore_held(session, user_id, memory_id, spaces, now=now, actor=actor)
-    make_room(session, spaces, [memory_id], now=now, actor=actor)
+    memory, along = restore_held(session, user_id, memory_id, spaces, now=now, actor=actor)
+    make_room(session, spaces, [memory_id, *along], now=now, actor=actor)
     return memory
 
 
 def restore_held(
     session: Session, user_id: UUID, memory_id: UUID, spaces: Sequence[Space], *, now: datetime, actor: str
-) -> Memory:
+) -> tuple[Memory, Sequence[UUID]]:
     """Undo a forgetting that the caller holds, as one of those that `hold_forgotten` gave these spaces for.
 
-    The caller makes room for all that comes back. Raises `NotFoundError` when the window has closed or the memory has
+    Returns the memory, and the summaries that had gone with it and come back as well. The caller makes room for all of
+    them. Raises `NotFoundError` when the window has closed or the memory has
     expired, `ConflictError` when the same text was stored since, `RefusedError` when memory is off in its space: to
     forget is possible there, to store again is not until it is on.
     """
@@ -87,7 +88,22 @@ def restore_held(
     keep_wordings(session, user_id, merged)
     enqueue(session, user_id, [memory_id], now)
     record(session, user_id, "memory.restored", actor=actor, now=now, subject_id=memory_id)
-    return memory
+    return memory, _restore_along(session, user_id, memory_id, spaces, now, actor)
+
+
+def _restore_along(
+    session: Session, user_id: UUID, memory_id: UUID, spaces: Sequence[Space], now: datetime, actor: str
+) -> Sequence[UUID]:
+    """Bring back the summaries that went with a memory, but what was stored again since; return which."""
+    back = []
+    for each in session.scalars(select(Forgotten.id).where(Forgotten.user_id == user_id, went_with([memory_id]))).all():
+        try:
+            with session.begin_nested():
+                restore_held(session, user_id, each, spaces, now=now, actor=actor)
+        except (ConflictError, NotFoundError):
+            continue
+        back.append(each)
+    return back
 
 
 def hold_forgotten(session: Session, user_id: UUID, ids: Collection[UUID]) -> Sequence[Space]:
@@ -97,6 +113,7 @@ def hold_forgotten(session: Session, user_id: UUID, ids: Collection[UUID]) -> Se
     """
     spaces = lock_spaces_of(session, user_id, _places_of(user_id, ids))
     mine = Forgotten.user_id == user_id
+    ids = {*ids, *session.scalars(select(Forgotten.id).where(mine, went_with(ids)))}
     rows = session.scalars(select(Forgotten.row).where(mine, Forgotten.id.in_(ids))).all()
     tied = {memory_id for row in rows for memory_id in _tied_to(row)}
     both = select(Forgotten.id).where(mine, Forgotten.id.in_({*ids, *tied})).order_by(Forgotten.id)

@@ -91,21 +91,25 @@ def _forget(asked: Asked, ids: Sequence[UUID], space: str | None) -> CommandResu
 
 def _restore(asked: Asked, ids: Sequence[UUID], space: str | None) -> CommandResult:
     del space
-    who, now, back = credential(), utc_now(), []
+    who, now = credential(), utc_now()
+    back: list[UUID] = []
+    along: list[UUID] = []
     own = {each.id for each in restorables(ids)}
     # All at once and in one order: one after the other each might wait for who waits for another.
     spaces = hold_forgotten(session(), asked.user_id, own)
     # Asked again: whoever said it at the same time was first.
     still = {each.id for each in restorables(own)}
     for memory_id in (each for each in ids if each in still):
-        restore_held(session(), asked.user_id, memory_id, spaces, now=now, actor=who.actor)
+        # A summary may have come back with what it sums up.
+        if memory_id not in along:
+            along += restore_held(session(), asked.user_id, memory_id, spaces, now=now, actor=who.actor)[1]
         back.append(memory_id)
     if not back and (there := listed(ids)):
         # Asked once more: the answer to the first time may have been lost.
         return done(asked, "undo", f"I remember {named(there)}: nothing had to be brought back.", ids, None)
     if not back:
         raise NotFoundError("there is nothing to restore: the undo window has closed")
-    make_room(session(), spaces, back, now=now, actor=who.actor)
+    make_room(session(), spaces, [*back, *along], now=now, actor=who.actor)
     session().commit()
     nudge()
     return done(asked, "undo", f"I remember again {named(listed(back))}.", back, None)

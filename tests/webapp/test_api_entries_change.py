@@ -168,7 +168,19 @@ def test_a_pinned_memory_survives_the_soft_cap(client, new_person):
 
 def test_forgetting_answers_200(agent, memory_id):
     response = agent.delete(f"{ENTRIES}/{memory_id}")
-    assert (response.status_code, response.json) == (200, {"id": memory_id, "forgotten": True, "undo_until": None})
+    assert (response.status_code, response.json) == (
+        200,
+        {"id": memory_id, "forgotten": True, "undo_until": None, "summaries": []},
+    )
+
+
+def test_whoever_forgets_is_told_which_summaries_went_along(agent, memory_id):
+    made = agent.store("Bees, in short", type="summary", source_ids=[memory_id])
+    assert agent.delete(f"{ENTRIES}/{memory_id}", undo=True).json["summaries"] == [made]
+    agent.post(f"{ENTRIES}/{memory_id}/restore")
+    assert agent.get(f"{ENTRIES}/{made}").status_code == 200
+    assert agent.tool("memory_delete", item_id=memory_id).json["summaries"] == [made]
+    assert agent.get(f"{ENTRIES}/{made}").status_code == 404
 
 
 def test_a_forgotten_memory_is_out_of_every_read(agent, memory_id):

@@ -363,6 +363,18 @@ def test_forgetting_offers_an_undo(reader: FlaskClient, ada) -> None:
     assert f"/memories/{memory}/restore" in flashes(page)
 
 
+def test_a_memory_and_what_sums_it_up_lead_to_each_other(reader: FlaskClient, ada) -> None:
+    kept = stored(ada, TEXT)
+    made = stored(ada, "The studio, in short", type="summary", source_ids=(str(kept),))
+    pages = {each: " ".join(reader.get(f"/memories/{each}").text.split()) for each in (kept, made)}
+    assert "Where it is summed up" in pages[kept]
+    assert f'href="/memories/{made}">The studio, in short</a>' in pages[kept]
+    assert "What it sums up" in pages[made]
+    assert f'href="/memories/{kept}">{TEXT}</a>' in pages[made]
+    gone = reader.post(f"/memories/{kept}/forget", headers=HTMX).text
+    assert "1 summary of it went with it, and comes back with it." in " ".join(gone.split())
+
+
 def test_forgetting_by_htmx_offers_the_undo_in_place(reader: FlaskClient, ada) -> None:
     memory = stored(ada, TEXT)
     text = reader.post(f"/memories/{memory}/forget", headers=HTMX).text

@@ -186,6 +186,9 @@ class ForgottenAnswer(BaseModel):
     id: str
     forgotten: bool
     undo_until: str | None
+    summaries: list[str] = Field(
+        description="Summaries that named it as a source and went with it; an undo brings them back with it."
+    )
 
 
 class SpaceAnswer(BaseModel):
@@ -304,6 +307,9 @@ class DeletedAnswer(BaseModel):
 
     id: str
     deleted: bool
+    summaries: list[str] | None = Field(
+        None, description="Of `memory_delete`: summaries that named it as a source and went with it, if there were any."
+    )
 
 
 class TouchedAnswer(BaseModel):

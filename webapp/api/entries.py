@@ -220,7 +220,9 @@ def patch(path: EntryPath, body: EntryPatch) -> Response:
 def delete(path: EntryPath, query: DeleteQuery) -> Response:
     """Forget at once; with `undo=true` it can be restored for ten minutes."""
     forgotten = remove(path.entry_id, UNDO_WINDOW if query.undo else None)
-    return jsonify({"id": str(forgotten.id), "forgotten": True, "undo_until": moment(forgotten.undo_until)})
+    summaries = [str(each) for each in forgotten.summaries]
+    told = {"undo_until": moment(forgotten.undo_until), "summaries": summaries}
+    return jsonify({"id": str(forgotten.id), "forgotten": True, **told})
 
 
 @bp.post("/<uuid:entry_id>/restore", summary="Undo a forgetting", responses={"200": ChangedEntryAnswer})

@@ -14,6 +14,7 @@ from memory.browse import Entry, Filters, Page, get_entry, list_counted, list_id
 from memory.models import Memory, PossibleUpdate, Space
 from memory.said import said_words
 from memory.spaces import DEFAULT_SPACE, SpaceOffer, offer_spaces
+from memory.summing_up import summed_up
 from memory.themes import check_theme, list_themes
 from memory.trace import Neighbour, Outcome
 from retrieval.elsewhere import spaces_with_words
@@ -84,6 +85,9 @@ class Opened:
     updates: Sequence[tuple[PossibleUpdate, Memory]]
     older: Entry | None
     newer: Sequence[Memory]
+    # Of a summary what it sums up, and what sums up a memory.
+    sources: Sequence[Memory]
+    summaries: Sequence[Memory]
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,7 +170,7 @@ def opened(memory_id: UUID) -> Opened:
     older = get_entry(session(), user_id, older_id, now=utc_now()) if older_id else None
     newer = select(Memory).where(Memory.user_id == user_id, Memory.supersedes == memory_id).order_by(Memory.created_at)
     updates = possible_updates(session(), user_id, memory_id)
-    return Opened(entry, updates, older, session().scalars(newer).all())
+    return Opened(entry, updates, older, session().scalars(newer).all(), *summed_up(session(), entry.memory, utc_now()))
 
 
 def neighbours(outcome: Outcome) -> list[tuple[Neighbour, Entry | None]]:

@@ -259,8 +259,9 @@ def _update(arguments: UpdateArguments) -> ToolResult:
 
 
 def _delete(arguments: ItemArguments) -> ToolResult:
-    remove(arguments.item_id, None)
-    return ToolResult({"id": str(arguments.item_id), "deleted": True}, affected=(str(arguments.item_id),))
+    forgotten = remove(arguments.item_id, None)
+    along = {"summaries": [str(each) for each in forgotten.summaries]} if forgotten.summaries else {}
+    return ToolResult({"id": str(arguments.item_id), "deleted": True, **along}, affected=(str(arguments.item_id),))
 
 
 def _list_themes(_arguments: NoArguments) -> ToolResult:

@@ -1,0 +1,100 @@
+"""Summaries go with what they sum up when that is forgotten, and come back with it."""
+
+from __future__ import annotations
+
+import pytest
+
+from memory.bulk import forget_many, restore_many
+from memory.edit import pin
+from memory.errors import NotFoundError
+from memory.forget import UNDO_WINDOW, forget
+from memory.letting_go import let_go
+from memory.restore import restore
+from memory.spaces import create_space
+from memory.summing_up import summaries_of
+
+
+@pytest.fixture
+def notes(book):
+    """Two notes."""
+    return [book.write(text).id for text in ("The kiln reaches cone ten by noon", "Glaze needs two coats")]
+
+
+def summary(book, *sources, text="Firing takes a morning, and two coats of glaze", **fields):
+    return book.write(text, type="summary", source_ids=tuple(str(each) for each in sources), **fields).id
+
+
+def kept(book):
+    return set(book.all("SELECT id FROM memories"))
+
+
+def test_a_summary_goes_for_good_with_what_it_sums_up(book, notes):
+    made = summary(book, *notes)
+    assert book.do(forget, notes[0]).summaries == [made]
+    assert kept(book) == {notes[1]}
+    assert book.all("SELECT id FROM forgotten") == []
+
+
+def test_it_comes_back_with_the_undo(book, notes):
+    made = summary(book, *notes)
+    book.do(forget, notes[0], undo=UNDO_WINDOW)
+    assert kept(book) == {notes[1]}
+    book.do(restore, notes[0])
+    assert kept(book) == {*notes, made}
+    details = "SELECT details->>'with' FROM audit_events WHERE action = 'memory.forgotten' ORDER BY id"
+    assert book.all(details) == [str(notes[0]), None]
+
+
+def test_one_that_was_forgotten_by_itself_does_not_come_back_with_another(book, notes):
+    made = summary(book, *notes)
+    for each in (made, notes[0]):
+        book.do(forget, each, undo=UNDO_WINDOW)
+    book.do(restore, notes[0])
+    assert kept(book) == set(notes)
+
+
+@pytest.mark.parametrize("held", ["pinned", "saved"])
+def test_what_is_held_on_to_stays(book, notes, held):
+    made = summary(book, *notes, manually_saved=held == "saved")
+    if held == "pinned":
+        book.do(pin, made, pinned=True)
+    assert book.do(forget, notes[0]).summaries == []
+    assert kept(book) == {notes[1], made}
+
+
+def test_what_names_it_and_is_no_summary_stays(book, notes):
+    other = book.write("I told Ada of the kiln", source_ids=(str(notes[0]),)).id
+    book.do(forget, notes[0])
+    assert kept(book) == {notes[1], other}
+
+
+def test_a_summary_in_another_space_is_another_matter(book, notes):
+    book.do(create_space, "work", soft_cap=9)
+    made = summary(book, *notes, space="work")
+    book.do(forget, notes[0])
+    assert kept(book) == {notes[1], made}
+
+
+def test_many_at_once_take_their_summaries_along_and_back(book, notes):
+    made, other = summary(book, *notes), summary(book, notes[1], text="Glaze wants patience, and two coats of it")
+    ids = [*notes, other]
+    assert set(book.do(forget_many, ids, undo=UNDO_WINDOW)) == set(ids)
+    assert kept(book) == set()
+    assert set(book.do(restore_many, ids)) == set(ids)
+    assert kept(book) == {*notes, made, other}
+
+
+def test_for_good_now_means_the_summary_too(book, notes):
+    made = summary(book, *notes)
+    book.do(forget, notes[0], undo=UNDO_WINDOW)
+    book.do(let_go, notes[0])
+    assert book.all("SELECT id FROM forgotten") == []
+    with pytest.raises(NotFoundError):
+        book.do(restore, made)
+
+
+def test_nobody_elses_summary_is_found(book, notes, bob):
+    summary(book, *notes)
+    with book.session() as session:
+        assert len(summaries_of(session, book.user_id, notes)) == 1
+        assert summaries_of(session, bob.id, notes) == []
