@@ -31,6 +31,7 @@ _LATER = frozenset({"facts", "wordings"})
 # So did these columns, with what was so before.
 _LATER_COLUMNS = {
     ("spaces", "extract_facts"): False,
+    ("spaces", "roll_up"): False,
     ("conversations", "extracted_through"): 0,
     ("facts", "extracted"): False,
 }

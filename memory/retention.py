@@ -1,4 +1,7 @@
-"""Retention: what nobody held on to, changed or asked for in as many days as its space keeps things is archived."""
+"""Retention: what nobody held on to, changed or asked for in as many days as its space keeps things is archived.
+
+A space may want it summed up before. That is done once a month, or there would be too few at a time to sum up.
+"""
 
 from __future__ import annotations
 
@@ -7,15 +10,23 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from uuid import UUID
 
-from sqlalchemy import text, update
+from sqlalchemy import select, text, update
 from sqlalchemy.orm import Session
 
+from memory.drafts import Draft
+from memory.ids import among
 from memory.journal import record
-from memory.models import Memory
+from memory.keys import Keys
+from memory.models import Memory, Space, Theme
+from memory.remember import remember
 from memory.spaces import lock_spaces
 from memory.unsynchronised import run_unsynchronised
 
 BATCH = 200
+# Of a space whose old memories are summed up, as many are looked at in one go, and none as long as the oldest is due
+# for less than this.
+MOST_SUMMED_UP = 2000
+SUMMED_UP_EVERY = timedelta(days=30)
 
 # By when it was stored here, which its id tells, and not by `created_at`, which an import brings along: what was said
 # years ago may have come today. What is to expire has a date of its own; summaries are what is meant to remain.
@@ -26,6 +37,14 @@ WHERE user_id = :user_id AND space_id = :space_id AND status = 'active'
   AND updated_at < :since AND uuid_extract_timestamp(id) < :since AND id > :after AND id < :before
 ORDER BY id LIMIT :most FOR UPDATE
 """)
+# The same of some, as they were when they were read.
+_STILL_OLD = text("""
+SELECT m.id FROM unnest(CAST(:ids AS uuid[]), CAST(:versions AS int[])) w(id, version)
+JOIN memories m ON m.user_id = :user_id AND m.id = w.id AND m.version = w.version
+WHERE m.space_id = :space_id AND m.status = 'active'
+  AND NOT m.pinned AND NOT m.manually_saved AND m.expires_at IS NULL AND m.type <> 'summary' AND m.updated_at < :since
+ORDER BY m.id FOR UPDATE OF m
+""")
 _AGED = text("SELECT user_id, space_id FROM spaces_with_aged(:now)")
 # A search keeps the scores of what it found; a call by an agent names what it was given.
 _WANTED = text("""
@@ -34,6 +53,20 @@ WHERE EXISTS (SELECT FROM last_scores s
               WHERE s.user_id = :user_id AND s.memory_id = i.id AND s.relevance > 0 AND s.computed_at >= :since)
    OR EXISTS (SELECT FROM calls_naming(i.id) c WHERE c.created_at >= :since)
 """)
+
+
+@dataclass(frozen=True, slots=True)
+class Aging:
+    """A memory that is about to be archived, as it is."""
+
+    id: UUID
+    version: int
+    text: str
+    tags: Sequence[str]
+    theme: str | None
+    importance: float
+    created_at: datetime
+    updated_at: datetime
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,22 +94,101 @@ def age_out(
     or recalled in that time. The space is locked until the transaction ends; one that another transaction holds is left
     for the next time.
     """
-    space = next(iter(lock_spaces(session, user_id, {space_id}, wait=False)), None)
-    if space is None or not space.retention_days or not space.memory_enabled:
+    space = _keeping(session, user_id, space_id)
+    if space is None:
         return Aged((), None)
+    old, aged = _old(session, space, now, after or _first_id(None), most)
+    _archive(session, space, aged, now)
+    return Aged(aged, old[-1] if len(old) == most else None)
+
+
+def aging(session: Session, user_id: UUID, space_id: UUID, *, now: datetime) -> Sequence[Aging] | None:
+    """Return what is to be archived in a space that wants it summed up before; None where it does not.
+
+    Nothing while the oldest of it is due for less than `SUMMED_UP_EVERY`, and there is not more than is done at once.
+    """
+    space = session.get(Space, (user_id, space_id))
+    if space is None or not space.roll_up:
+        return None
+    if not space.retention_days or not space.memory_enabled:
+        return ()
+    old, aged = _old(session, space, now, _first_id(None), MOST_SUMMED_UP)
+    columns = (Memory.version, Memory.text, Memory.tags, Theme.slug, Memory.importance, Memory.created_at)
+    themed = (Theme.user_id == Memory.user_id) & (Theme.id == Memory.theme_id)
+    rows = select(Memory.id, *columns, Memory.updated_at).outerjoin(Theme, themed)
+    found = session.execute(rows.where(Memory.user_id == user_id, among(Memory.id, aged)).order_by(Memory.id)).all()
+    memories = [Aging(*row) for row in found]
+    due = now - timedelta(days=space.retention_days) - SUMMED_UP_EVERY
+    is_time = len(old) == MOST_SUMMED_UP or any(each.updated_at < due for each in memories)
+    return memories if is_time else ()
+
+
+def put_away(
+    session: Session,
+    user_id: UUID,
+    space_id: UUID,
+    memories: Sequence[Aging],
+    summary: Draft | None = None,
+    *,
+    keys: Keys,
+    now: datetime,
+) -> Sequence[UUID]:
+    """Archive those of the memories that are still due and were not changed since they were read; return them.
+
+    With a `summary` all of them or none, and it is stored in their place, unless its text is refused there.
+    """
+    space = _keeping(session, user_id, space_id)
+    if space is None or not space.roll_up:
+        return ()
+    since = now - timedelta(days=space.retention_days)
+    values = {"ids": [each.id for each in memories], "versions": [each.version for each in memories]}
+    scope = {"user_id": user_id, "space_id": space_id, "since": since}
+    still = session.scalars(_STILL_OLD, {**scope, **values}).all()
+    aged = _unwanted(session, user_id, still, since)
+    if summary is not None and len(aged) < len(memories):
+        return ()
+    made = None
+    # Archived first: there is room for the summary by then, and nothing has to go for it.
+    _archive(session, space, aged, now)
+    if summary is not None:
+        session.flush()
+        made = remember(session, user_id, space.slug, summary, keys=keys, now=now, actor="system").id
+    if made is not None:
+        details = {"space": space.slug, "memories": len(aged)}
+        record(session, user_id, "memory.rolled_up", actor="system", now=now, subject_id=made, details=details)
+    return aged
+
+
+def _keeping(session: Session, user_id: UUID, space_id: UUID) -> Space | None:
+    """Return a space, locked, that keeps things for a time; None where it does not, or another transaction holds it."""
+    space = next(iter(lock_spaces(session, user_id, {space_id}, wait=False)), None)
+    return space if space is not None and space.retention_days and space.memory_enabled else None
+
+
+def _old(
+    session: Session, space: Space, now: datetime, after: UUID, most: int
+) -> tuple[Sequence[UUID], Sequence[UUID]]:
+    """Return the first memories that are older than their space keeps them, and those of them that nobody wanted."""
     since = now - timedelta(days=space.retention_days)
     # Without an end the database would read the space to its end, once an hour, for what it has of the last days.
-    reach = {"after": after or _first_id(None), "before": _first_id(since)}
-    scope = {"user_id": user_id, "space_id": space_id, "since": since, "most": most, **reach}
+    reach = {"after": after, "before": _first_id(since)}
+    scope = {"user_id": space.user_id, "space_id": space.id, "since": since, "most": most, **reach}
     old = session.scalars(_OLD, scope).all()
-    wanted = set(session.scalars(_WANTED, {"user_id": user_id, "ids": old, "since": since})) if old else set()
-    aged = [memory_id for memory_id in old if memory_id not in wanted]
-    if aged:
-        mine = update(Memory).where(Memory.user_id == user_id, Memory.id.in_(aged))
-        run_unsynchronised(session, mine.values(status="archived", updated_at=now))
-        details = {"space": space.slug, "retention_days": space.retention_days, "ids": [str(each) for each in aged]}
-        record(session, user_id, "memory.aged_out", actor="system", now=now, count=len(aged), details=details)
-    return Aged(aged, old[-1] if len(old) == most else None)
+    return old, _unwanted(session, space.user_id, old, since)
+
+
+def _unwanted(session: Session, user_id: UUID, ids: Sequence[UUID], since: datetime) -> Sequence[UUID]:
+    wanted = set(session.scalars(_WANTED, {"user_id": user_id, "ids": ids, "since": since})) if ids else set()
+    return [memory_id for memory_id in ids if memory_id not in wanted]
+
+
+def _archive(session: Session, space: Space, ids: Sequence[UUID], now: datetime) -> None:
+    if not ids:
+        return
+    mine = update(Memory).where(Memory.user_id == space.user_id, Memory.id.in_(ids))
+    run_unsynchronised(session, mine.values(status="archived", updated_at=now))
+    details = {"space": space.slug, "retention_days": space.retention_days, "ids": [str(each) for each in ids]}
+    record(session, space.user_id, "memory.aged_out", actor="system", now=now, count=len(ids), details=details)
 
 
 def _first_id(moment: datetime | None) -> UUID:

@@ -30,7 +30,16 @@ _LATEST = 300
 # Names that stand beside the spaces in addresses: /v1/spaces/policies.
 RESERVED = frozenset({"policies"})
 SLUG = re.compile(r"[a-z0-9](?:[a-z0-9._-]{0,62}[a-z0-9])?")
-EDITABLE = ("name", "memory_enabled", "incognito_default", "extract_facts", "soft_cap", "retention_days", "policy")
+EDITABLE = (
+    "name",
+    "memory_enabled",
+    "incognito_default",
+    "extract_facts",
+    "soft_cap",
+    "retention_days",
+    "roll_up",
+    "policy",
+)
 
 
 def get_space(session: Session, user_id: UUID, slug: str) -> Space:

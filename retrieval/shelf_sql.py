@@ -44,14 +44,16 @@ _MEMORY = ShelfSql(
   AND (m.expires_at IS NULL OR m.expires_at > %(now)s)""",
     shown="""m.text, m.type, m.role, t.slug AS theme, m.tags, m.source_ids, s.text AS summary,
        CASE WHEN m.repeat_count > 0 OR m.version > 1 THEN m.updated_at END AS said_again""",
-    # A summary that names a long memory as its source stands in for it, unless that says something else by now. The
-    # length is asked inside, where it spares the scan: a condition of the join is tried on what the scan has brought.
+    # A summary that names a long memory as its source stands in for it, unless that says something else by now, or this
+    # is a roll-up of many. The length is asked inside, where it spares the scan: a condition of the join is tried on
+    # what the scan has brought.
     joined="""
 LEFT JOIN themes t ON t.user_id = m.user_id AND t.id = m.theme_id
 LEFT JOIN LATERAL (
     SELECT y.text FROM memories y
     WHERE y.user_id = m.user_id AND y.space_id = m.space_id AND y.type = 'summary' AND y.status = 'active'
-      AND y.id <> m.id AND y.source_ids @> ARRAY[m.id::text] AND octet_length(m.text) > %(long_text)s
+      AND y.role <> 'system' AND y.id <> m.id AND y.source_ids @> ARRAY[m.id::text]
+      AND octet_length(m.text) > %(long_text)s
       AND (y.expires_at IS NULL OR y.expires_at > %(now)s)
       AND coalesce((
           SELECT max(r.replaced_at) FROM revisions r

@@ -24,6 +24,7 @@ from memory.retention import age_out, spaces_with_aged
 from memory.samples import sample_anew
 from memory.telemetry import advance_totals
 from tasks.app import huey, runtime
+from tasks.rollup import roll_up
 
 logger = logging.getLogger(__name__)
 
@@ -136,6 +137,9 @@ def archive_aged() -> int:
 
 
 def _archive_aged_of(user_id: UUID, space_id: UUID, deadline: float) -> int:
+    rolled_up = roll_up(user_id, space_id, deadline)
+    if rolled_up is not None:
+        return rolled_up
     total, after = 0, None
     while True:
         # A transaction for each: who writes to the space waits for one batch and no longer.

@@ -30,7 +30,8 @@ class Space(Base):
     """A namespace. `documents` and `tokens` count active memories and their words, kept by a trigger for BM25.
 
     After `retention_days` memories that nobody wanted are archived (`memory.retention`); 0 keeps them for ever. With
-    `extract_facts` a language model reads what is said here (`memory.extraction`).
+    `roll_up` they are summed up before. With `extract_facts` a language model reads what is said here
+    (`memory.extraction`).
     """
 
     __tablename__ = "spaces"
@@ -47,6 +48,7 @@ class Space(Base):
     incognito_default: Mapped[bool] = mapped_column(server_default=text("false"), default=False)
     soft_cap: Mapped[int]
     retention_days: Mapped[int] = mapped_column(server_default=text("180"), default=180)
+    roll_up: Mapped[bool] = mapped_column(server_default=text("false"), default=False)
     extract_facts: Mapped[bool] = mapped_column(server_default=text("false"), default=False)
     policy: Mapped[Document]
     documents: Mapped[int] = mapped_column(BigInteger, server_default=text("0"), default=0)

@@ -134,10 +134,11 @@ def test_a_document_from_before_there_was_a_section_comes_in(full, bobs_book, la
     assert exported(bobs_book)[later] == []
 
 
-def test_a_document_from_before_facts_were_extracted_comes_in(full, bobs_book):
+def test_a_document_from_before_facts_were_extracted_and_spaces_summed_up_comes_in(full, bobs_book):
     document = exported(full)
     for section, column in (
         ("spaces", "extract_facts"),
+        ("spaces", "roll_up"),
         ("conversations", "extracted_through"),
         ("facts", "extracted"),
     ):

@@ -10,10 +10,11 @@ import pytest
 from memory.drafts import Draft
 from memory.edit import pin, update
 from memory.embedding.backfill import utc_now
+from memory.forget import forget
 from memory.journal import record_tool_call
 from memory.models import LastScore
 from memory.remember import remember_many
-from memory.retention import age_out, spaces_with_aged
+from memory.retention import SUMMED_UP_EVERY, age_out, aging, put_away, spaces_with_aged
 from memory.spaces import get_space, update_space
 
 KEPT = timedelta(days=180)
@@ -195,3 +196,77 @@ def test_a_repeat_that_comes_at_the_same_moment_is_neither_lost_nor_doubled(book
         age()
         writer.join()
         assert book.one("SELECT count(*) FROM memories WHERE text = :text AND status = 'active'", text=text) == 1
+
+
+# Summed up before
+
+
+MONTH_LATER = LATER + SUMMED_UP_EVERY
+
+
+@pytest.fixture
+def keeping(book):
+    """The space, which wants what is archived summed up, and three notes in it."""
+    book.do(update_space, "default", {"roll_up": True})
+    for text in ("The kiln reaches cone ten by noon", "Glaze needs two coats", "Clay from Ada is too wet"):
+        book.write(text, tags=("pots",))
+    with book.session() as session:
+        return get_space(session, book.user_id, "default").id
+
+
+def due(book, keeping, passed=MONTH_LATER):
+    with book.session() as session:
+        return aging(session, book.user_id, keeping, now=utc_now() + passed)
+
+
+def away(book, keeping, memories, summary=None, passed=MONTH_LATER):
+    with book.session() as session:
+        now, keys = utc_now() + passed, book.runtime.keys
+        return put_away(session, book.user_id, keeping, memories, summary, keys=keys, now=now)
+
+
+def summed(memories):
+    return Draft("Pots, in short", "summary", "system", source_ids=tuple(str(each.id) for each in memories))
+
+
+def test_it_is_done_once_a_month(book, keeping):
+    assert len(due(book, keeping)) == 3
+    assert due(book, keeping, MONTH_LATER - timedelta(days=2)) == ()
+
+
+def test_a_space_that_does_not_want_it_says_so(book, keeping):
+    book.do(update_space, "default", {"roll_up": False})
+    assert due(book, keeping) is None
+    book.do(update_space, "default", {"roll_up": True, "retention_days": 0})
+    assert due(book, keeping) == ()
+
+
+def test_a_summary_takes_the_place_of_what_is_archived(book, keeping):
+    old = due(book, keeping)
+    assert list(away(book, keeping, old, summed(old))) == [each.id for each in old]
+    assert book.all("SELECT type FROM memories WHERE status = 'active'") == ["summary"]
+    assert book.all("SELECT details->>'memories' FROM audit_events WHERE action = 'memory.rolled_up'") == ["3"]
+
+
+def test_what_was_changed_or_wanted_meanwhile_is_put_away_another_time(book, keeping):
+    old = due(book, keeping)
+    book.do(update, old[0].id, {"text": "The kiln reaches cone nine by noon"}, now=utc_now() - timedelta(days=1))
+    assert away(book, keeping, old, summed(old)) == ()
+    assert book.all("SELECT status FROM memories") == ["active"] * 3
+    assert list(away(book, keeping, old)) == [each.id for each in old[1:]]
+
+
+def test_a_full_space_loses_nothing_for_a_summary(book, keeping):
+    book.do(update_space, "default", {"soft_cap": 3})
+    old = due(book, keeping)
+    away(book, keeping, old, summed(old))
+    assert sorted(book.all("SELECT status FROM memories")) == ["active", "archived", "archived", "archived"]
+
+
+def test_what_was_forgotten_a_moment_ago_is_not_said_again_by_a_summary(book, keeping):
+    old = due(book, keeping)
+    later = utc_now() + MONTH_LATER
+    kept = book.write("Pots, in short", now=later).id
+    book.do(forget, kept, now=later)
+    assert len(away(book, keeping, old, summed(old))) == 3
+    assert book.all("SELECT 1 FROM memories WHERE type = 'summary'") == []

@@ -543,9 +543,15 @@ def test_whoever_has_facts_read_is_told_what_is_sent_and_how_far_it_is(
     agent.patch("/v1/spaces/kitchen", {"extract_facts": False})
 
 
-def test_it_is_switched_by_the_interface(agent: Agent, kitchen: str) -> None:
-    assert agent.get("/v1/spaces/kitchen").json["extract_facts"] is False
+@pytest.mark.parametrize("name", ["extract_facts", "roll_up"])
+def test_it_is_switched_by_the_interface(agent: Agent, kitchen: str, name: str) -> None:
+    assert agent.get("/v1/spaces/kitchen").json[name] is False
     for wanted in (True, False):
-        assert agent.patch("/v1/spaces/kitchen", {"extract_facts": wanted}).json["extract_facts"] is wanted
-    made = agent.post("/v1/spaces", {"slug": "attic", "extract_facts": True}).json
-    assert made["extract_facts"] is True
+        assert agent.patch("/v1/spaces/kitchen", {name: wanted}).json[name] is wanted
+    assert agent.post("/v1/spaces", {"slug": "attic", name: True}).json[name] is True
+
+
+def test_what_is_archived_is_summed_up_where_the_page_says_so(reader: FlaskClient, agent: Agent, kitchen: str) -> None:
+    reader.post("/spaces/kitchen", data={**SETTINGS, "roll_up": "true"})
+    assert agent.get("/v1/spaces/kitchen").json["roll_up"] is True
+    assert re.search(r'name="roll_up"\s+value="true"\s+checked', reader.get("/spaces/kitchen").text)

@@ -202,6 +202,7 @@ class SpaceAnswer(BaseModel):
     extract_facts: bool
     soft_cap: int
     retention_days: int
+    roll_up: bool
     policy: dict[str, Any]
     memories: int
     created_at: str = Moment

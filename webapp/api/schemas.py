@@ -387,6 +387,12 @@ RETENTION = (
 )
 
 
+ROLL_UP = (
+    "Whether what retention archives is summed up before, once a month: what belongs together becomes one summary that "
+    "names it as its sources."
+)
+
+
 EXTRACT_FACTS = (
     "Whether the server's language model reads what is said, and was said before, in the conversations of the space, "
     "and keeps the facts that the user tells there. Without such a model nothing is read."
@@ -406,6 +412,7 @@ class SpaceBody(Strict):
     name: Line | None = None
     soft_cap: int | None = Field(None, ge=1, le=10_000_000)
     retention_days: int | None = Field(None, ge=0, le=LONGEST_RETENTION, description=RETENTION)
+    roll_up: bool | None = Field(None, description=ROLL_UP)
     memory_enabled: bool | None = None
     incognito_default: bool | None = None
     extract_facts: bool | None = Field(None, description=EXTRACT_FACTS)
@@ -419,6 +426,7 @@ class SpacePatch(Patch):
     soft_cap: int | None = Field(None, ge=1, le=10_000_000)
     lets_go: int | None = Field(None, ge=1, description=LETS_GO)
     retention_days: int | None = Field(None, ge=0, le=LONGEST_RETENTION, description=RETENTION)
+    roll_up: bool | None = Field(None, description=ROLL_UP)
     memory_enabled: bool | None = None
     incognito_default: bool | None = None
     extract_facts: bool | None = Field(None, description=EXTRACT_FACTS)
@@ -583,6 +591,7 @@ def space_json(space: Space) -> dict[str, Any]:
         "extract_facts": space.extract_facts,
         "soft_cap": space.soft_cap,
         "retention_days": space.retention_days,
+        "roll_up": space.roll_up,
         "policy": space.policy,
         "memories": space.documents,
         "created_at": moment(space.created_at),

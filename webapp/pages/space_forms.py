@@ -59,6 +59,7 @@ class SettingsForm(ShownForm):
     retention_days: int = Field(ge=0, le=LONGEST_RETENTION)
     memory_enabled: bool = False
     incognito_default: bool = False
+    roll_up: bool = False
     extract_facts: bool = False
 
     def changes(self, space: Space) -> dict[str, Any]:

@@ -1,0 +1,68 @@
+"""Roll-ups of what a space keeps no longer: put together, summed up, and put away."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Sequence
+from datetime import tzinfo
+from uuid import UUID
+
+from memory.database import user_session
+from memory.embedding.backfill import utc_now
+from memory.embedding.likeness import unrelated_cosine
+from memory.embedding.models import active_model
+from memory.llm import ChatModelError
+from memory.retention import BATCH, Aging, aging, put_away
+from memory.time_zones import user_zone
+from retrieval.rollup import INSTRUCTION, ROOM, Group, grouped
+from retrieval.vectors import unit_vectors
+from tasks.app import runtime
+from tasks.embedding import nudge
+
+logger = logging.getLogger(__name__)
+
+
+def roll_up(user_id: UUID, space_id: UUID, deadline: float) -> int | None:
+    """Sum up and archive what a space keeps no longer; returns how many memories. None where it does not want that.
+
+    Group by group, each in a transaction of its own, and no further than the deadline: the rest goes on the next time.
+    """
+    with user_session(runtime().sessions, user_id) as session:
+        old = aging(session, user_id, space_id, now=utc_now())
+        if not old:
+            return None if old is None else 0
+        model, zone = active_model(session, user_id), user_zone(session, user_id)
+        vectors = unit_vectors(session, user_id, [each.id for each in old], model) if model else {}
+        groups, rest = grouped(old, vectors, unrelated_cosine(model) if model else 0.0)
+    total = 0
+    for group in groups:
+        if time.monotonic() >= deadline:
+            return total
+        total += _put_away(user_id, space_id, group, zone)
+        # What was made of it wants a vector.
+        nudge()
+    for start in range(0, len(rest), BATCH):
+        with user_session(runtime().sessions, user_id) as session:
+            some: Sequence[Aging] = rest[start : start + BATCH]
+            total += len(put_away(session, user_id, space_id, some, keys=runtime().keys, now=utc_now()))
+    return total
+
+
+def _put_away(user_id: UUID, space_id: UUID, group: Group[Aging], zone: tzinfo) -> int:
+    # Outside of any transaction: a language model takes its time.
+    summary = group.draft(_said(group, zone), zone)
+    with user_session(runtime().sessions, user_id) as session:
+        done = put_away(session, user_id, space_id, group.memories, summary, keys=runtime().keys, now=utc_now())
+    return len(done)
+
+
+def _said(group: Group[Aging], zone: tzinfo) -> str:
+    """Return what a group comes to: by the language model where one is set and answers, else by an extract."""
+    model = runtime().chat_model
+    if model is not None:
+        try:
+            return model.complete(INSTRUCTION, group.material(zone), max_tokens=2 * ROOM)
+        except ChatModelError as error:
+            logger.warning("a roll-up is an extract: %s", error)
+    return group.extract()

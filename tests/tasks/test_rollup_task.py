@@ -1,0 +1,89 @@
+"""The worker sums up what a space keeps no longer, by a language model where one answers, and archives it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from chat_endpoint import chat_endpoint
+from sqlalchemy import text
+
+from memory.database import user_session
+from memory.drafts import Draft
+from memory.embedding.backfill import utc_now
+from memory.llm import ChatModel
+from memory.remember import remember_many
+from memory.spaces import update_space
+from tasks.app import configure, huey
+from tasks.upkeep import archive_aged
+
+TEXTS = ("The kiln reaches cone ten by noon", "Glaze needs two coats", "Clay from Ada is too wet for bowls")
+# As if they had come then: their ids tell when.
+OLD = "UPDATE memories SET id = uuidv7(interval '-240 days'), updated_at = now() - interval '240 days'"
+
+
+@pytest.fixture(autouse=True)
+def empty_queue(runtime):
+    huey.storage.close()
+    huey.flush()
+    yield
+    huey.flush()
+
+
+@pytest.fixture
+def shelf(runtime, ada):
+    """A space that wants its old memories summed up: three of pots, and one of something else."""
+    with user_session(runtime.sessions, ada.id) as session:
+        update_space(session, ada.id, "default", {"roll_up": True}, now=utc_now(), actor="t")
+        drafts = [*(Draft(each, tags=("pots",)) for each in TEXTS), Draft("The harbour opens in May", tags=("sea",))]
+        remember_many(session, ada.id, "default", drafts, keys=runtime.keys, now=utc_now(), actor="t")
+        session.execute(text("DELETE FROM embeddings"))
+        session.execute(text(OLD))
+
+
+@pytest.fixture
+def ask(runtime, ada):
+    def _ask(statement):
+        with user_session(runtime.sessions, ada.id) as session:
+            return session.scalars(text(statement)).all()
+
+    return _ask
+
+
+ACTIVE = "SELECT text FROM memories WHERE status = 'active'"
+
+
+def test_what_belongs_together_is_summed_up_and_all_of_it_is_archived(shelf, ask):
+    assert archive_aged.call_local() == 4
+    (said,) = ask(ACTIVE)
+    head, *lines = said.splitlines()
+    assert head.startswith("3 notes of 20")
+    assert sorted(lines) == sorted(f"- {each}" for each in TEXTS)
+    assert len(ask("SELECT 1 FROM memories WHERE status = 'archived'")) == 4
+    assert archive_aged.call_local() == 0
+
+
+def test_a_language_model_sums_up_where_one_is_set(shelf, ask, runtime):
+    with chat_endpoint() as endpoint:
+        endpoint.said = "Ada's clay is wet, and the kiln is hot at noon."
+        configure(replace(runtime, chat_model=ChatModel(endpoint.url, "small")))
+        archive_aged.call_local()
+        configure(runtime)
+    (said,) = ask(ACTIVE)
+    assert said.splitlines()[1:] == [endpoint.said]
+    assert all(each in endpoint.requests[0]["messages"][1]["content"] for each in TEXTS)
+
+
+def test_where_the_model_fails_it_is_an_extract(shelf, ask, runtime):
+    with chat_endpoint() as endpoint:
+        endpoint.status = 503
+        configure(replace(runtime, chat_model=ChatModel(endpoint.url, "small")))
+        archive_aged.call_local()
+        configure(runtime)
+    assert "- Glaze needs two coats" in ask(ACTIVE)[0]
+
+
+def test_no_time_is_no_summing_up(shelf, ask, monkeypatch):
+    monkeypatch.setattr("tasks.upkeep.LONGEST_RUN", 0)
+    assert archive_aged.call_local() == 0
+    assert len(ask(ACTIVE)) == 4
