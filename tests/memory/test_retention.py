@@ -256,6 +256,13 @@ def test_what_was_changed_or_wanted_meanwhile_is_put_away_another_time(book, kee
     assert list(away(book, keeping, old)) == [each.id for each in old[1:]]
 
 
+def test_a_space_that_wants_it_no_longer_is_left_for_the_next_time(book, keeping):
+    old = due(book, keeping)
+    book.do(update_space, "default", {"roll_up": False})
+    assert away(book, keeping, old, summed(old)) == ()
+    assert book.all("SELECT status FROM memories") == ["active"] * 3
+
+
 def test_a_full_space_loses_nothing_for_a_summary(book, keeping):
     book.do(update_space, "default", {"soft_cap": 3})
     old = due(book, keeping)

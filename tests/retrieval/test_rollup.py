@@ -69,6 +69,12 @@ def test_without_theme_and_tag_what_is_near_belongs_together():
     assert numbers(grouped(mine, vectors, 0.72)[0]) == [[1, 4, 6]]
 
 
+def test_what_is_alone_with_its_tag_may_be_near_to_others():
+    mine = [*notes(2, tags=("bees",)), *notes(1, first=3, tags=("honey",))]
+    near = np.array([1.0, 0.0])
+    assert numbers(grouped(mine, {each.id: near for each in mine}, 0.0)[0]) == [[1, 2, 3]]
+
+
 def test_a_summary_says_when_and_of_what_and_names_its_sources():
     mine = [
         Note(1, "The kiln reaches cone ten by noon", ("pots", "heat"), importance=0.7),
