@@ -34,9 +34,10 @@ UPDATE {{vectors}} x SET state = 'pending', attempts = 0, error = NULL, due_at =
 WHERE x.user_id = :user_id AND x.{{item}} = :item_id AND {_FAILED_OR_STUCK}
 """  # noqa: S608 - all of it is written here
 
-_BUILDING = """
-SELECT x.model_id FROM {vectors} x JOIN embedding_models e ON e.user_id = x.user_id AND e.id = x.model_id
-WHERE e.state = 'building' AND x.state = 'pending' AND x.live
+_QUEUED = """
+SELECT x.created_at AS since FROM {vectors} x
+JOIN embedding_models e ON e.user_id = x.user_id AND e.id = x.model_id
+WHERE e.state = :state AND x.state = 'pending' AND x.live
 """
 
 
@@ -98,8 +99,25 @@ def count_building(session: Session) -> int:
     What they are made of has a vector of the model that serves, and `telemetry` does not count it as waiting. What is
     archived does not count either.
     """
-    each = " UNION ALL ".join(statement(_BUILDING, shelf).text for shelf in SHELVES)
-    return session.scalar(sql(f"SELECT count(*) FROM ({each}) x")) or 0  # noqa: S608 - all of it is written here
+    return _queued(session, "building")[0]
+
+
+def backlog_of_models(session: Session, now: datetime) -> dict[str, Any]:
+    """Return what waits for a vector of those alone who have a model, as `telemetry` names it.
+
+    Where the server itself embeds nothing, what others keep waits for nothing. Needs the owner's rights.
+    """
+    number, oldest = _queued(session, "active")
+    age = (now - oldest).total_seconds() if oldest else 0.0
+    return {"embedding_backlog": number, "embedding_backlog_age": age}
+
+
+def _queued(session: Session, state: str) -> tuple[int, datetime | None]:
+    """Return how many vectors models of that state have still to make, and since when the oldest waits."""
+    each = " UNION ALL ".join(statement(_QUEUED, shelf).text for shelf in SHELVES)
+    counted = sql(f"SELECT count(*), min(x.since) FROM ({each}) x")  # noqa: S608 - all of it is written here
+    number, oldest = session.execute(counted, {"state": state}).one()
+    return number, oldest
 
 
 def retry_job(session: Session, user_id: UUID, kind: str, item_id: UUID, *, now: datetime) -> None:

@@ -4,16 +4,21 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from datetime import datetime
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+from sqlalchemy.orm import Session
 
 from config import Settings
 from memory.embedding.backfill import Backfill, utc_now
 from memory.embedding.providers import NO_LOCAL_MODEL, Providers, System
+from memory.jobs import backlog_of_models
 from memory.llm import ChatModel
 from memory.model_failures import note_answer
 from memory.redis_link import RedisLink
 from memory.session_state import SessionStates
+from memory.telemetry import telemetry
 from tasks.store import Store, open_store
 
 if TYPE_CHECKING:
@@ -38,6 +43,14 @@ class Runtime(Store):
         from retrieval.reading import shared_reader  # noqa: PLC0415
 
         return shared_reader()
+
+    def telemetry(self, session: Session, now: datetime) -> dict[str, Any]:
+        """Return the numbers of `memory.telemetry`; what waits for a vector is counted where something makes it."""
+        numbers = telemetry(session, now)
+        if self.providers.embeds_for_all:
+            return numbers
+        with self.databases.as_owner() as engine, Session(engine) as owner:
+            return {**numbers, **backlog_of_models(owner, now)}
 
     def close(self) -> None:
         """Close every connection of this process's own pools; an embedded server goes on."""

@@ -152,11 +152,17 @@ def bring(drafts: Sequence[Draft], space: str | None) -> Counter[str]:
 
 def as_told(outcome: Outcome) -> Outcome:
     """Return the outcome as it is told: no vector is promised where nothing is set up that makes any."""
-    return outcome if outcome.embedding != "pending" or _embeds() else replace(outcome, embedding="none")
+    return replace(outcome, embedding=told_vector(outcome.embedding))
 
 
-def _embeds() -> bool:
-    # Asked once, however many outcomes a request has.
+def told_vector(state: str) -> str:
+    """Return the state of a vector as it is told: none waits to be made where nothing is set up that makes any."""
+    return state if state != "pending" or embeds() else "none"
+
+
+def embeds() -> bool:
+    """Tell whether anything is set up that makes vectors for the caller."""
+    # Asked once, however many memories a request has.
     if "embeds" not in g:
         g.embeds = runtime().providers.embeds(session(), credential().user_id)
     return bool(g.embeds)

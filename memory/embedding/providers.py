@@ -103,11 +103,14 @@ class Providers:
         return bool(self.system.llamacpp_url) or self.system.local_model != NO_LOCAL_MODEL
 
     def embeds(self, session: Session, user_id: UUID) -> bool:
-        """Tell whether anything is set up that embeds for the user, be it away at the moment."""
+        """Tell whether anything is set up that embeds for the user, be it away at the moment.
+
+        A model of before embeds on where there is nothing that it could give way to.
+        """
         if self.embeds_for_all:
             return True
         setting = session.get(ProviderSetting, user_id)
-        return setting is not None and setting.enabled
+        return (setting is not None and setting.enabled) or bool(user_models(session, user_id))
 
     def failing(self, session: Session, user_id: UUID, now: datetime, *, for_all: bool) -> str | None:
         """Return which endpoint gave no vector when a worker asked it last; None where all is well.

@@ -40,6 +40,19 @@ def test_without_a_model_rows_wait_and_nothing_fails(runtime, book, no_model, cl
     assert (work.backfill.run(), work.waiting()) == (0, 4)
 
 
+def test_a_model_of_before_embeds_on_where_nothing_else_does(local):
+    local.write()
+    local.backfill.run()
+    none = Providers(System("none"), local.book.runtime.keys)
+    with user_session(local.book.runtime.sessions, local.book.user_id) as session:
+        told = none.embeds(session, local.book.user_id)
+    local.backfill._providers = none
+    local.write("The kettle whistles in F")
+    local.backfill.sweep()
+    local.backfill.run()
+    assert (told, local.waiting()) == (True, 0)
+
+
 def test_an_outage_of_the_system_endpoint_re_embeds_nothing(local, provider):
     provider.answer = eight_wide
     system = System("bundled", provider.url)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,8 @@ from flask import Flask, Response, request, request_finished
 from flask.testing import FlaskClient
 from notebook_desk import Desk
 
+from memory.embedding.providers import NO_LOCAL_MODEL
+from tasks.runtime import Runtime
 from webapp.pages import tries
 
 TEMPLATES = Path(__file__).parents[2] / "templates"
@@ -47,6 +50,15 @@ def a_form_answers_with_no_page(app: Flask) -> Iterator[None]:
 def lasting_window(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let no window in which tries to log in are counted end during the test."""
     monkeypatch.setattr(tries, "WINDOW", timedelta(days=365 * 100))
+
+
+@pytest.fixture
+def nothing_embeds(runtime: Runtime, monkeypatch: pytest.MonkeyPatch) -> Iterator[pytest.MonkeyPatch]:
+    """Let the server embed nothing until the patch is undone."""
+    none = replace(runtime.providers.system, local_model=NO_LOCAL_MODEL, llamacpp_url=None)
+    with monkeypatch.context() as patch:
+        patch.setattr(runtime.providers, "system", none)
+        yield patch
 
 
 @pytest.fixture

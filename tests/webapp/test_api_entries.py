@@ -33,6 +33,21 @@ def test_a_new_text_answers_201(agent):
     assert agent.post(ENTRIES, {"text": "Ada keeps bees"}).status_code == 201
 
 
+def test_no_vector_is_waited_for_where_nothing_embeds(agent, ada, nothing_embeds):
+    memory_id = agent.store("Ada keeps bees")
+
+    def states():
+        (listed,) = agent.get(ENTRIES).json["entries"]
+        waiting = agent.get("/v1/memory/summary").json["waiting_for_embedding"]
+        return listed["embedding"]["state"], agent.entry(memory_id)["embedding"]["state"], waiting
+
+    assert states() == ("none", "none", 0)
+    nothing_embeds.undo()
+    assert states() == ("pending", "pending", 1)
+    embed(ada)
+    assert states() == ("ready", "ready", 0)
+
+
 def test_a_repeat_answers_200(agent):
     first = agent.post(ENTRIES, {"text": "Ada keeps bees"})
     second = agent.post(ENTRIES, {"text": "ada keeps BEES"})

@@ -114,6 +114,24 @@ def test_the_backlog_is_counted(client, ada, numbers):
     assert numbers()["commonplace_embedding_backlog"] == before
 
 
+def test_what_waits_for_no_model_is_no_backlog(client, ada, bob, numbers, nothing_embeds):
+    def found():
+        return [numbers()[f"commonplace_embedding_backlog{each}"] for each in ("", "_age_seconds")]
+
+    before, _ = found()
+    Agent(client, ada.headers).store("Something that waits for nothing")
+    assert found()[0] == before
+    own = {"provider_type": "custom_http", "endpoint_url": "http://127.0.0.1:9/embed", "model": "tiny"}
+    agent = Agent(client, bob.headers)
+    agent.ask("PUT", "/v1/providers", json=own)
+    agent.store("Something that waits for an endpoint")
+    with bob.session() as session:
+        session.execute(text("UPDATE embeddings SET created_at = created_at - interval '1 hour'"))
+    assert (found()[0], found()[1] >= 3600) == (before + 1, True)
+    nothing_embeds.undo()
+    assert found()[0] == before + 2
+
+
 def test_episodes_and_entities_wait_for_a_vector_as_memories_do(client, ada, numbers):
     def waiting_and_made():
         with ada.session() as session:

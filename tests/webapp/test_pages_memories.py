@@ -41,6 +41,21 @@ def test_the_list_counts_and_shows_memories(reader: FlaskClient, ada) -> None:
     assert TEXT in text
 
 
+def test_no_page_says_that_a_vector_waits_where_nothing_embeds(reader: FlaskClient, ada, nothing_embeds) -> None:
+    memory_id = stored(ada, TEXT)
+    address, vector = f"/memories/{memory_id}", re.compile(r"<dt>Vector</dt>\s*<dd>\s*(\w+)")
+
+    def told() -> list[str | None]:
+        pages = [reader.get(each).text for each in (address, f"{address}/neighbours", "/memories?embedding=pending")]
+        return [vector.search(pages[0])[1], re.search(r"no vector( yet)?", pages[1])[1], vector.search(pages[2])]
+
+    assert told() == ["none", None, None]
+    assert '<option value="pending" selected>none</option>' in reader.get("/memories?embedding=pending").text
+    nothing_embeds.undo()
+    assert told()[:2] == ["pending", " yet"]
+    assert told()[2] is not None
+
+
 @pytest.mark.parametrize(
     ("order", "words", "first"),
     [("", "newest first", "Omega is last"), ("?order=oldest", "oldest first", "Alpha is here")],

@@ -11,7 +11,6 @@ from pydantic import BaseModel, Field
 from memory.jobs import STUCK_AFTER, count_building, list_stuck
 from memory.journal import record
 from memory.operators import Account, list_accounts, retry_failed_of_all
-from memory.telemetry import telemetry as numbers
 from tasks.embedding import fill, nudge
 from webapp.api.account_answers import (
     AccessAnswer,
@@ -181,7 +180,7 @@ def telemetry() -> Response:
 
 def _numbers() -> dict[str, Any]:
     with as_owner() as owner:
-        return {**numbers(session(), utc_now()), "embedding_building": count_building(owner)}
+        return {**runtime().telemetry(session(), utc_now()), "embedding_building": count_building(owner)}
 
 
 def _backlog() -> dict[str, Any]:

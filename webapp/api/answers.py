@@ -33,9 +33,9 @@ EMBEDDING = "`none` where nothing was stored, or kept in a full space, or nothin
 
 
 class EmbeddingAnswer(BaseModel):
-    """The state of a memory's vector."""
+    """The state of a memory's vector: `none` where it has none, and nothing is set up that embeds."""
 
-    state: EmbeddingState
+    state: EmbeddingState | Literal["none"]
     error: str | None
 
 

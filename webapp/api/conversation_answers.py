@@ -110,7 +110,7 @@ class EpisodeAnswer(BaseModel):
     reply_id: str
     sequence: int
     created_at: str = Moment
-    embedding: Literal["ready", "pending"]
+    embedding: Literal["ready", "pending", "none"]
 
 
 class EpisodesAnswer(BaseModel):

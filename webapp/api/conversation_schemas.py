@@ -39,7 +39,7 @@ from webapp.api.schemas import (
 )
 from webapp.context import utc_now
 from webapp.guards import may_read
-from webapp.operations import as_told
+from webapp.operations import as_told, told_vector
 
 Format = Literal["pydantic_ai", "openai", "anthropic"]
 # `plain` has our own roles.
@@ -394,5 +394,5 @@ def episode_json(found: EpisodeOf) -> dict[str, Any]:
         "reply_id": str(episode.reply_id),
         "sequence": found.sequence,
         "created_at": moment(episode.created_at),
-        "embedding": "ready" if found.ready else "pending",
+        "embedding": told_vector("ready" if found.ready else "pending"),
     }

@@ -43,7 +43,7 @@ from webapp.context import credential, runtime, session, utc_now, zone
 from webapp.errors import problem
 from webapp.facts import find_facts
 from webapp.guards import in_session, needs, recorded, require_scope
-from webapp.operations import drop_theme, incognito_spaces, refuse_in_incognito, skipped, space_for
+from webapp.operations import drop_theme, embeds, incognito_spaces, refuse_in_incognito, skipped, space_for
 from webapp.prompt import prompt_block
 from webapp.recall import find
 from webapp.recording import Recording, hits_of, recalled
@@ -61,7 +61,8 @@ def summary(query: SpaceQuery) -> Response:
     space = space_for(query.space)
     if why := skipped(space):
         return jsonify({"space": space.slug, "summary": "", "skipped": why})
-    return jsonify(summarise(session(), space, now=utc_now()))
+    told = summarise(session(), space, now=utc_now())
+    return jsonify(told if embeds() else {**told, "waiting_for_embedding": 0})
 
 
 @bp.post(

@@ -13,9 +13,9 @@ from prometheus_client.registry import Collector, CollectorRegistry
 from sqlalchemy.exc import SQLAlchemyError
 
 from memory.schema_revision import current_revision, head_revision
-from memory.telemetry import COUNTED, telemetry
+from memory.telemetry import COUNTED
 from tasks.app import Depth, depth
-from webapp.context import session, utc_now
+from webapp.context import runtime, session, utc_now
 from webapp.errors import problem
 from webapp.this_machine import comes_from_here
 
@@ -65,7 +65,7 @@ def metrics() -> Response:
     if not comes_from_here():
         return problem(HTTPStatus.FORBIDDEN, "metrics are open on loopback only")
     registry = CollectorRegistry()
-    registry.register(_Telemetry(telemetry(session(), utc_now()), depth()))
+    registry.register(_Telemetry(runtime().telemetry(session(), utc_now()), depth()))
     response = make_response(generate_latest(registry))
     response.headers["Content-Type"] = CONTENT_TYPE_LATEST
     return response

@@ -42,6 +42,7 @@ from retrieval.policy import NAMED, described
 from retrieval.query import LARGEST_LIMIT, LARGEST_TOKEN_BUDGET
 from webapp.context import utc_now
 from webapp.guards import may_read
+from webapp.operations import told_vector
 
 MemoryType = Literal["preference", "fact", "instruction", "decision", "note", "summary", "other"]
 MemoryRole = Literal["user", "assistant", "system", "tool_call", "tool_result"]
@@ -528,7 +529,7 @@ def entry_json(entry: Entry) -> dict[str, Any]:
         "pinned": memory.pinned,
         "manually_saved": memory.manually_saved,
         "needs_embedding": memory.needs_embedding,
-        "embedding": {"state": entry.embedding, "error": entry.embedding_error},
+        "embedding": {"state": told_vector(entry.embedding), "error": entry.embedding_error},
         "last_scores": entry.last_scores,
         "created_at": moment(memory.created_at),
         "updated_at": moment(memory.updated_at),

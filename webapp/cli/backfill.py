@@ -15,7 +15,6 @@ from memory.extraction.extract import Extractor
 from memory.jobs import count_building
 from memory.llm import ChatModel
 from memory.operators import retry_failed_of_all
-from memory.telemetry import telemetry
 from retrieval.candidates import EXACT_SCAN_LIMIT
 from tasks.runtime import Runtime
 from webapp.cli.running import migrated_runtime
@@ -97,4 +96,4 @@ def _waiting(runtime: Runtime) -> int:
 
 def _numbers(runtime: Runtime) -> dict[str, Any]:
     with runtime.sessions() as session:
-        return telemetry(session, utc_now())
+        return runtime.telemetry(session, utc_now())

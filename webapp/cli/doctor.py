@@ -234,7 +234,7 @@ def _chat_model(runtime: Runtime) -> Finding:
 
 def _backlog(runtime: Runtime) -> Finding:
     with runtime.sessions() as session:
-        numbers = telemetry(session, utc_now())
+        numbers = runtime.telemetry(session, utc_now())
     waiting, failed = numbers["embedding_backlog"], numbers["embedding_errors"]
     age = float(numbers["embedding_backlog_age"])
     says = f"{waiting} wait, the oldest for {age:.0f} s; {failed} failed"

@@ -13,7 +13,7 @@ from memory.jobs import count_building, list_stuck
 from memory.journal import record
 from memory.operators import list_accounts, retry_failed_of_all, try_to_cross
 from memory.roles import only_admin
-from memory.telemetry import COUNTED, telemetry
+from memory.telemetry import COUNTED
 from tasks.app import depth
 from tasks.embedding import fill, nudge
 from webapp.context import credential, runtime, session, utc_now
@@ -155,7 +155,7 @@ def _jobs(owner: Session, cursor: str = "") -> dict[str, Any]:
 
 
 def _state(owner: Session) -> dict[str, Any]:
-    numbers = {**telemetry(session(), utc_now()), "embedding_building": count_building(owner)}
+    numbers = {**runtime().telemetry(session(), utc_now()), "embedding_building": count_building(owner)}
     told = request.args.get("told", 0, type=int)
     known = {"told": told, "counted": COUNTED.values(), "queue": depth(), "provider": _provider()}
     embeds, reads = runtime().providers.embeds_for_all, runtime().settings.enrichment
@@ -178,7 +178,7 @@ def alerts_of(numbers: dict[str, Any], *, embeds: bool = True, reads: bool = Tru
     """Return what of the numbers an admin should look at, in words.
 
     `embeds` tells whether the server itself makes vectors, and `reads` whether workers read for names. Where only
-    endpoints of users embed, most of what waits may wait for nothing, and what is stuck is listed by itself.
+    endpoints of users embed, what waits may wait for one that is away, and what is stuck is listed by itself.
     """
     age, waiting = numbers.get("embedding_backlog_age") or 0, numbers.get("embedding_backlog") or 0
     failures, failing = numbers.get("tool_failures") or 0, numbers.get("embedding_failure_rate") or 0

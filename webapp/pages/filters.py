@@ -16,6 +16,7 @@ from memory.time_zones import short_name
 from retrieval.dates import local
 from webapp.context import runtime, utc_now, zone
 from webapp.htmx import asked_address
+from webapp.operations import told_vector
 from webapp.pages.appearance import CHOICES, chosen, cookie
 from webapp.pages.words import ago, counted, lasting, mark, ordinal, part, refusal
 
@@ -46,6 +47,8 @@ def init_app(app: Flask) -> None:
     app.add_template_filter(part, "part")
     app.add_template_filter(refusal, "refusal")
     app.add_template_global(asset)
+    # No filter: of what is written in a template that is worked out once, for all.
+    app.add_template_global(told_vector)
     app.context_processor(_frame)
 
 

@@ -28,7 +28,7 @@ from retrieval.context import assemble
 from retrieval.policy import Policy, PolicyError
 from retrieval.tokens import count
 from webapp.context import credential, session, utc_now, zone
-from webapp.operations import is_incognito, space_for
+from webapp.operations import is_incognito, space_for, told_vector
 from webapp.pages.explain import Answer, Explained, explain
 from webapp.pages.notebook_answers import Found, Texts, ids_in, result_of, texts_of
 from webapp.pages.notebook_charts import Chart, chart_of
@@ -330,4 +330,5 @@ def _outcome(output: dict[str, Any], memory_id: UUID | None, entry: Entry | None
         pinned=memory.pinned if memory else output["pinned"],
         trimmed=tuple(UUID(int=0) for _ in range(output["trimmed"])),
     )
-    return Outcome(memory_id, output["outcome"], entry.embedding if entry else "none", trace, output["refusal"])
+    vector = told_vector(entry.embedding) if entry else "none"
+    return Outcome(memory_id, output["outcome"], vector, trace, output["refusal"])
