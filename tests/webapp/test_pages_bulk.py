@@ -16,7 +16,7 @@ from sqlalchemy import text
 
 from memory import bulk
 from memory.embedding.backfill import utc_now
-from memory.ids import new_id
+from memory.ids import new_id, pack
 from memory.spaces import lock_space
 
 
@@ -398,9 +398,10 @@ def test_it_is_asked_in_a_sentence_and_leads_back_to_the_same_list(app, ada, for
     browser = at_browser(app, ada)
     chosen = {**form, "id": str(stored(ada, "Ada swims in the sea"))}
     page = led(browser, browser.post("/memories/bulk?q=sea&type=note", data=chosen)).text
+    ticked = pack([UUID(chosen["id"])])
     assert f"<h1>{asked}?</h1>" in page
     assert f'class="primary">{asked}</button>' in page
-    assert 'href="/memories?q=sea&amp;type=note"' in page
+    assert f'href="/memories?q=sea&amp;type=note&amp;ids={ticked}"' in page
     form = {**chosen, "about": form.get("tag") or form.get("target", "")}
     done = led(browser, browser.post("/memories/bulk/do?q=sea&type=note", data=form))
     assert 'href="/memories?q=sea&amp;type=note"' in done.text

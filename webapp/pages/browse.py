@@ -6,6 +6,7 @@ from typing import Any
 
 from flask import Response, request, url_for
 
+from memory.ids import unpack
 from memory.models import TYPES
 from webapp.htmx import at_address, render, wants_fragment
 from webapp.operations import is_incognito, space_for
@@ -39,11 +40,12 @@ def index() -> Response:
         orders=ORDERS,
         bulk=offer(),
         pick=True,
+        ticked=frozenset(unpack(form.ids or "")),
         restorables=restorables(),
         # The parts of the page have no place for it.
         failing=None if wants_fragment() else failing_endpoints(),
     )
     if form.cursor:
         return page
-    given: dict[str, Any] = {**form.chosen()}
+    given: dict[str, Any] = {**form.chosen(), "ids": form.ids}
     return at_address(page, url_for("browse.index", **given), typed=True)

@@ -13,6 +13,7 @@ from uuid import UUID
 from flask import Response, flash, make_response, redirect, render_template, request, url_for
 from pydantic import AwareDatetime, BaseModel, Field
 from sqlalchemy import select
+from werkzeug.datastructures import MultiDict
 
 from memory import bulk
 from memory.audit import done_at
@@ -80,6 +81,8 @@ _RECORDED = {
 # A server reads a little more, and so do those before it.
 LONGEST_ADDRESS = 8_000
 
+_TICK = "id-"
+
 Act = Literal["pin", "unpin", "tag", "untag", "move", "archive", "activate", "forget"]
 OFFERED: tuple[Act, ...] = get_args(Act)
 
@@ -139,7 +142,7 @@ class DoneForm(ActForm):
 @bp.post("/memories/bulk")
 def choose() -> Response:
     """Lead to the question about what was chosen, which has an address of its own: to load again, to come back to."""
-    form = parse(ChoiceForm, request.form)
+    form = parse(ChoiceForm, _with_ticks(request.form))
     chosen = {"every": "true"} if form.every else {"ids": pack(form.id)}
     address = _address("bulk.ask", **chosen, act=form.act, about=form.about or None)
     if len(address) > LONGEST_ADDRESS:
@@ -184,6 +187,7 @@ def ask() -> Response:
         places=places,
         target=next((slug for slug, _ in places if any(item.space != slug for item in items)), DEFAULT_SPACE),
         ids=ids,
+        ticked=None if form.every else pack(ids),
         items=items,
         most=bulk.MOST,
         in_order=narrowed.in_order,
@@ -257,6 +261,12 @@ def undo() -> Response:
     session().commit()
     nudge()
     return _to_list(f"Undone: {counted(number, 'memory', 'memories')} as before.")
+
+
+def _with_ticks(given: MultiDict[str, str]) -> MultiDict[str, str]:
+    """Return a form with what was ticked among its ids: in the list each tick has the name of its memory."""
+    ticked = [("id", name.removeprefix(_TICK)) for name in given if name.startswith(_TICK)]
+    return MultiDict([*given.items(multi=True), *ticked])
 
 
 def _to_list(said: str) -> Response:

@@ -57,7 +57,10 @@ ORDERS: dict[Order, str] = {
 
 
 class BrowseForm(BaseModel):
-    """Which memories to list; `q` are words of theirs, the last of which may still be typed."""
+    """Which memories to list; `q` are words of theirs, the last of which may still be typed.
+
+    `ids` are those that were ticked, packed.
+    """
 
     q: Annotated[Line, Field(max_length=500)] | None = None
     space: Line | None = None
@@ -73,6 +76,7 @@ class BrowseForm(BaseModel):
     unrecalled: int | None = Field(None, ge=1, le=36_500)
     order: Order = "newest"
     cursor: Line | None = None
+    ids: Line | None = None
 
     def to_filters(self, now: datetime) -> Filters:
         """Return the filters of the domain; `older` and `unrecalled` are days before `now`."""
@@ -93,7 +97,7 @@ class BrowseForm(BaseModel):
 
     def chosen(self) -> dict[str, str]:
         """Return what was chosen, as it stands in a link to the next page."""
-        given = self.model_dump(exclude_none=True, exclude_defaults=True, exclude={"cursor"})
+        given = self.model_dump(exclude_none=True, exclude_defaults=True, exclude={"cursor", "ids"})
         return {name: str(value).lower() if value is True else str(value) for name, value in given.items()}
 
     @property
