@@ -19,6 +19,8 @@ from memory.embedding.backfill import utc_now
 from memory.ids import new_id, pack
 from memory.spaces import lock_space
 
+UUID_FORM = r"[0-9a-f-]{36}"
+
 
 @pytest.fixture
 def browser(app, ada):
@@ -422,6 +424,46 @@ def test_one_memory_is_moved_and_archived_from_its_own_page(ada, browser, three)
     assert re.search(r'value="default"\s+selected', again)
     do(browser, three[:1], "archive")
     assert ">Archive<" not in browser.get(f"/memories/{three[0]}").text
+
+
+def test_what_is_done_on_a_memorys_own_page_leads_back_to_the_list_it_was_opened_from(ada, browser, three):
+    for number in range(21):
+        stored(ada, f"Ada keeps box {number} in the attic")
+    page = browser.get("/memories?q=attic&order=oldest").text
+    listed = unescape(re.search(r'class="button"\s+href="([^"]*cursor=[^"]*)"', page)[1])
+    opened = unescape(re.findall(rf'href="(/memories/{UUID_FORM}[^"]*)">Open', browser.get(listed).text)[0])
+    memory_id = re.search(UUID_FORM, opened)[0]
+
+    def leads_back(page):
+        return sorted(listed.partition("?")[2].split("&")) in [
+            sorted(unescape(each).split("&")) for each in re.findall(r'href="/memories\?([^"]*)"', page)
+        ]
+
+    page = browser.get(opened).text
+    assert leads_back(page)
+    asked = follow(browser, page, "Archive")
+    assert (leads_back(asked), f'href="{opened}">Leave it'.replace("&", "&amp;") in asked) == (True, True)
+    action = unescape(re.search(r'action="(/memories/bulk/do[^"]*)"', asked)[1])
+    done = led(browser, browser.post(action, data={"id": memory_id, "act": "archive"})).text
+    assert leads_back(done)
+    assert leads_back(follow(browser, done, "Open the memory"))
+    # Whatever is done on its page or to its text, the way stays the same.
+    at = {"headers": {"Referer": f"http://localhost{opened}"}}
+    for act in ("activate", "pin", "unpin"):
+        assert leads_back(browser.get(browser.post(f"/memories/{memory_id}/{act}", **at).location).text)
+    form = follow(browser, page, "Edit")
+    saving = unescape(re.search(r'action="([^"]*/edit[^"]*)"', form)[1])
+    given = {"text": "Ada keeps nothing in the attic", "type": "note"}
+    saved = browser.post(saving, data=given, headers={"Referer": f"http://localhost{saving}"})
+    assert leads_back(browser.get(saved.location).text)
+    forgotten = browser.post(f"/memories/{memory_id}/forget", data={"next": ""}, **at)
+    assert sorted(forgotten.location.partition("?")[2].split("&")) == sorted(listed.partition("?")[2].split("&"))
+
+
+def test_who_comes_to_a_memory_from_elsewhere_is_led_to_the_whole_list(browser, three):
+    for query in ("", "?order=sideways"):
+        assert '<a href="/memories">Memories</a>' in browser.get(f"/memories/{three[0]}{query}").text
+    assert browser.post(f"/memories/{three[0]}/forget", data={"next": ""}).location == "/memories"
 
 
 def lock_memory(session, user_id, place):

@@ -120,10 +120,11 @@ class ChoiceForm(BaseModel):
 
 
 class AskForm(ActForm):
-    """The question about what was chosen, as its address has it: the ids packed."""
+    """The question about what was chosen, as its address has it: the ids packed. `own` is asked on a memory's page."""
 
     ids: str = ""
     every: bool = False
+    own: bool = False
 
 
 class DoForm(ActForm):
@@ -188,10 +189,11 @@ def ask() -> Response:
         target=next((slug for slug, _ in places if any(item.space != slug for item in items)), DEFAULT_SPACE),
         ids=ids,
         ticked=None if form.every else pack(ids),
+        own=ids[0] if form.own else None,
         items=items,
         most=bulk.MOST,
         in_order=narrowed.in_order,
-        filters=narrowed.chosen(),
+        filters=narrowed.place,
     )
     return make_response(page, HTTPStatus.UNPROCESSABLE_ENTITY if problem and not is_open else HTTPStatus.OK)
 
@@ -236,7 +238,7 @@ def done() -> Response:
         only=next(iter(changed)) if len(changed) == 1 and not forgot else None,
         undone=bool(changed) and not still,
         slips=[seal(runtime().keys, each) for each in slips] if until > now else (),
-        filters=_filters().chosen(),
+        filters=_filters().place,
     )
     return make_response(page)
 
@@ -276,7 +278,7 @@ def _to_list(said: str) -> Response:
 
 def _address(endpoint: str, **more: Any) -> str:
     """Return the address of a page that knows how the list was narrowed."""
-    return url_for(endpoint, **{**_filters().chosen(), **more})
+    return url_for(endpoint, **{**_filters().place, **more})
 
 
 def _filters() -> BrowseForm:

@@ -101,6 +101,11 @@ class BrowseForm(BaseModel):
         return {name: str(value).lower() if value is True else str(value) for name, value in given.items()}
 
     @property
+    def place(self) -> dict[str, str]:
+        """Return what leads back to this page of the list."""
+        return self.chosen() | ({"cursor": self.cursor} if self.cursor else {})
+
+    @property
     def in_order(self) -> str:
         """Return the order of the list in words."""
         return f"{ORDERS[self.order]} first"

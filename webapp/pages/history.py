@@ -19,6 +19,7 @@ from webapp.htmx import render
 from webapp.operations import is_incognito, restore_version, space_for, visible_entry
 from webapp.pages.closed import closed_page
 from webapp.pages.forms import parse
+from webapp.pages.place import place_before
 from webapp.pages.visitor import guarded
 from webapp.pages.word_diff import Piece, compare_words
 
@@ -118,4 +119,4 @@ def restore(memory_id: UUID, number: int) -> Response:
     """Make a memory say again what it said."""
     restore_version(memory_id, number)
     flash(f"Version {number} is in force again. What it replaced is kept below.")
-    return make_response(redirect(url_for("memory.show", memory_id=memory_id), HTTPStatus.SEE_OTHER))
+    return make_response(redirect(url_for("memory.show", memory_id=memory_id, **place_before()), HTTPStatus.SEE_OTHER))

@@ -37,6 +37,7 @@ from webapp.pages.bulk import WORDS
 from webapp.pages.closed import closed_page
 from webapp.pages.forms import RememberForm, begun_with, by_lines, last_day_of, parse
 from webapp.pages.history import past_of
+from webapp.pages.place import place_before, place_here
 from webapp.pages.queries import offered_spaces, opened
 from webapp.pages.recalls import recalled_of
 from webapp.pages.record import used_in
@@ -81,6 +82,7 @@ def show(memory_id: UUID) -> Response:
         entry=found.entry,
         packed=pack([memory_id]),
         acts=_further_acts(found.entry),
+        place=place_here(),
         used=used_in(memory_id),
         past=past_of(found.entry),
         recalled=recalled_of(memory_id),
@@ -122,7 +124,7 @@ def forget(memory_id: UUID) -> Response:
     forgotten = remove(memory_id, UNDO_WINDOW)
     if not wants_fragment() and forgotten.undo_until is not None:
         flash(f"{memory_id} {ago(forgotten.undo_until, utc_now())}", "forgotten")
-    back = _back(url_for("browse.index"))
+    back = _back(url_for("browse.index", **place_before()))
     return swap_or_go("memories/_forgotten.html", back, forgotten=forgotten, **beside_list())
 
 
@@ -132,7 +134,7 @@ def restore(memory_id: UUID) -> Response:
     entry = bring_back(memory_id)
     if not wants_fragment():
         flash("Brought back.")
-    back = _back(url_for("memory.show", memory_id=memory_id))
+    back = _back(_own_page(memory_id))
     return swap_or_go("memories/_row.html", back, entry=entry, **beside_list())
 
 
@@ -142,7 +144,7 @@ def decide(memory_id: UUID, other_id: UUID) -> Response:
     keep = request.form.get("keep", "")
     settle(memory_id, other_id, keep)
     flash(_DECIDED[keep])
-    return make_response(redirect(url_for("memory.show", memory_id=memory_id), HTTPStatus.SEE_OTHER))
+    return _to_own_page(memory_id)
 
 
 @bp.get("/memories/<uuid:memory_id>/replaces/<uuid:other_id>")
@@ -159,7 +161,7 @@ def replaces(memory_id: UUID, other_id: UUID) -> Response:
     """Let a memory replace another."""
     replace_other(memory_id, other_id)
     flash("It is replaced: it is out of search, and can be brought back here.")
-    return make_response(redirect(url_for("memory.show", memory_id=memory_id), HTTPStatus.SEE_OTHER))
+    return _to_own_page(memory_id)
 
 
 @bp.post("/memories/<uuid:memory_id>/replaces/<uuid:other_id>/undo")
@@ -167,14 +169,14 @@ def replaces_no_more(memory_id: UUID, other_id: UUID) -> Response:
     """Let both hold again."""
     both = restore_replaced(memory_id, other_id)
     flash("Both hold again." if both else "It is replaced no longer by this one, but still by another.")
-    return make_response(redirect(url_for("memory.show", memory_id=memory_id), HTTPStatus.SEE_OTHER))
+    return _to_own_page(memory_id)
 
 
 @bp.post("/memories/<uuid:memory_id>/activate")
 def activate(memory_id: UUID) -> Response:
     """Let searches find again what is archived, or was replaced by what is gone by now."""
     flash(_ACTIVE if make_active(memory_id) else _STAYS)
-    return make_response(redirect(url_for("memory.show", memory_id=memory_id), HTTPStatus.SEE_OTHER))
+    return _to_own_page(memory_id)
 
 
 @bp.get("/memories/<uuid:memory_id>/edit")
@@ -226,7 +228,7 @@ def save(memory_id: UUID) -> Response:
         return _form(visible_entry(memory_id), problem, closed=error.reason == "incognito")
     # What is as written though it was shown otherwise was changed by the first Enter of two.
     flash("Nothing changed." if shown and written else "Changed.")
-    return make_response(redirect(url_for("memory.show", memory_id=memory_id), HTTPStatus.SEE_OTHER))
+    return _to_own_page(memory_id)
 
 
 def _written_for_nothing(memory_id: UUID) -> Response:
@@ -285,6 +287,7 @@ def _form(
         # While the memory is closed nobody sees whether another has changed it.
         based_on=begun_with("") if closed else _as_shown(entry),
         overtaken=overtaken,
+        place=place_here(),
     )
     status = HTTPStatus.CONFLICT if closed else HTTPStatus.UNPROCESSABLE_ENTITY
     return make_response(page, status if refused else HTTPStatus.OK)
@@ -292,8 +295,22 @@ def _form(
 
 def _pinned(memory_id: UUID, *, pinned: bool) -> Response:
     entry = set_pin(memory_id, pinned=pinned)
-    back = _back(url_for("memory.show", memory_id=memory_id))
-    return swap_or_go("memories/_actions.html", back, id=entry.memory.id, pinned=entry.memory.pinned, back=back)
+    back = _back(_own_page(memory_id))
+    shown: dict[str, Any] = {
+        "id": entry.memory.id,
+        "pinned": entry.memory.pinned,
+        "back": back,
+        "place": place_before(),
+    }
+    return swap_or_go("memories/_actions.html", back, **shown)
+
+
+def _to_own_page(memory_id: UUID) -> Response:
+    return make_response(redirect(_own_page(memory_id), HTTPStatus.SEE_OTHER))
+
+
+def _own_page(memory_id: UUID) -> str:
+    return url_for("memory.show", memory_id=memory_id, **place_before())
 
 
 def _back(default: str) -> str:
