@@ -54,6 +54,24 @@ def test_the_page_says_which_space_was_searched(studio: FlaskClient, query, name
     assert f"Searched in {named}" in asked(studio, **query)
 
 
+def test_who_has_all_of_it_archived_or_elsewhere_is_not_told_that_nothing_is_remembered(studio, ada) -> None:
+    def told(**query) -> str:
+        return " ".join(studio.get("/search", query_string=query).text.split())
+
+    assert "now in Default." in told()
+    with ada.session() as session:
+        session.execute(text("UPDATE memories SET status = 'archived' WHERE type = 'fact' AND text LIKE 'Ada%'"))
+    assert "1 memory in 2 spaces." in told()
+    assert "now in Default, where nothing is active." in told()
+    assert "now in Studio." in told(space="studio")
+    with ada.session() as session:
+        session.execute(text("UPDATE memories SET status = 'archived'"))
+    assert ("Nothing is active." in told(), "remembered yet" in told()) == (True, False)
+    assert "hazelnuts" in follow(studio, told(), "read it")
+    studio.post("/incognito/start")
+    assert "Nothing is active." not in told()
+
+
 def test_who_has_one_space_is_told_it_too_and_chooses_none(reader: FlaskClient) -> None:
     page = asked(reader)
     assert "Searched in Default" in page

@@ -71,6 +71,11 @@ class Choices:
         slug = slug or DEFAULT_SPACE
         return next((space.name for space in self.spaces if space.slug == slug), slug)
 
+    def size_of(self, slug: str | None) -> int | None:
+        """Return how many active memories are in a space, in the default without a slug; None of one not offered."""
+        slug = slug or DEFAULT_SPACE
+        return next((space.documents for space in self.spaces if space.slug == slug), None)
+
     @property
     def memories(self) -> int:
         """Return how many active memories there are in all."""

@@ -15,10 +15,10 @@ from retrieval.policy import NAMED, PolicyError
 from retrieval.query import LARGEST_LIMIT, Result
 from webapp.context import runtime, session
 from webapp.htmx import at_address, render, wants_fragment
-from webapp.operations import was_incognito
+from webapp.operations import is_incognito, was_incognito
 from webapp.pages.explain import Answer, explain
 from webapp.pages.forms import LONGEST_QUESTION, SearchForm, parse
-from webapp.pages.queries import archived, choices, elsewhere, in_conversations
+from webapp.pages.queries import Choices, archived, choices, elsewhere, in_conversations
 from webapp.pages.visitor import guarded
 from webapp.ratelimit import LIMITED
 from webapp.recall import find
@@ -49,7 +49,7 @@ def index() -> Response:
         searched=offered.name_of(form.space),
         elsewhere=elsewhere(form) if little and offered.number > 1 else (),
         conversations=in_conversations(form) if little else None,
-        archived=archived(form.space or DEFAULT_SPACE) if little else None,
+        archived=_archived(form, offered, little=little),
         types=TYPES,
         policies=tuple(NAMED),
         usual=runtime().settings.max_results,
@@ -59,6 +59,13 @@ def index() -> Response:
     if not form.q or was_incognito(form.space):
         return page
     return at_address(page, url_for("search.index", **form.chosen()))
+
+
+def _archived(form: SearchForm, offered: Choices, *, little: bool) -> dict[str, str] | None:
+    """Return where archived memories are listed: of the space where little is found, of all where nothing is active."""
+    if little:
+        return archived(form.space or DEFAULT_SPACE)
+    return archived() if not form.q and not offered.memories and not is_incognito(None) else None
 
 
 def _is_full(question: str) -> bool:
