@@ -281,6 +281,43 @@ def _move(session: Session, entity: Entity, space_id: UUID, now: datetime) -> No
         session.execute(statement, {"user_id": entity.user_id, "item_id": entity.id, "space_id": space_id})
 
 
+# Of each entity of a space that is to become one with that of another.
+_SAME = """
+FROM entities e JOIN entities t USING (user_id, type, name_key)
+WHERE e.user_id = :user_id AND e.space_id = :space_id AND t.space_id = :target_id
+"""
+_MOVE_ALL = [
+    text(f"""
+INSERT INTO entity_mentions (user_id, id, entity_id, episode_id, memory_id, sentence, confidence, created_at)
+SELECT m.user_id, uuidv7(), same.target, m.episode_id, m.memory_id, m.sentence, m.confidence, m.created_at
+FROM entity_mentions m JOIN (SELECT e.user_id, e.id, t.id AS target {_SAME}) same
+  ON same.user_id = m.user_id AND same.id = m.entity_id
+ORDER BY m.id"""),  # noqa: S608 - all of it is written here
+    text(f"DELETE FROM entities WHERE user_id = :user_id AND id IN (SELECT e.id {_SAME})"),  # noqa: S608 - as above
+    *(
+        text(f"UPDATE {table} SET scope_id = :target_id WHERE user_id = :user_id AND scope_id = :space_id")  # noqa: S608 - as above
+        for table in ("entity_postings", "entity_embeddings")
+    ),
+    text(
+        "UPDATE entities SET space_id = :target_id, updated_at = :now WHERE user_id = :user_id AND space_id = :space_id"
+    ),
+]
+
+
+def move_entities(session: Session, user_id: UUID, space_id: UUID, target_id: UUID, now: datetime) -> Sequence[UUID]:
+    """Take all entities of one locked space to another; one of the same name and type there takes mentions over.
+
+    Returns those that there were. To the pool, which has none, none is to be taken.
+    """
+    mine = select(Entity.id).where(Entity.user_id == user_id, Entity.space_id == space_id).order_by(Entity.id)
+    found = session.scalars(mine.with_for_update(key_share=True)).all()
+    values = {"user_id": user_id, "space_id": space_id, "target_id": target_id, "now": now}
+    for statement in _MOVE_ALL if found else ():
+        session.execute(statement, values)
+    session.expire_all()
+    return found
+
+
 _COPY = text("""
 INSERT INTO entity_mentions (user_id, id, entity_id, episode_id, memory_id, sentence, confidence, created_at)
 SELECT user_id, uuidv7(), :twin_id, episode_id, memory_id, sentence, confidence, created_at

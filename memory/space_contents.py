@@ -14,6 +14,7 @@ from sqlalchemy import ColumnElement, Row, Select, func, intersect, literal, or_
 from sqlalchemy.dialects.postgresql import aggregate_order_by
 from sqlalchemy.orm import Session, aliased
 
+from memory.errors import InvalidError
 from memory.ids import among
 from memory.keys import Keys
 from memory.models import STATUSES, Conversation, Entity, Fact, Forgotten, Memory, Message, Space, Token
@@ -21,12 +22,12 @@ from memory.spaces import DEFAULT_SPACE, get_space
 from memory.tombstones import Graveyard, graveyard, undo_ends
 
 Plans = dict[str, dict[str, int]]
-_DROPPED = "entities_dropped"
+_OF_ENTITIES = {"entities_dropped", "entities_moved"}
 
 
 @dataclass(frozen=True, slots=True)
 class Inside:
-    """The rows in a space, as far as they matter to its removal.
+    """The rows in a space, as far as they matter to its removal, after which they are in another, `pool`.
 
     `twins` are its active memories that the pool has as well, each with the pool's, where neither has expired; `lapsed`
     are those of the pool that have, and otherwise its own; `renamed` are conversations of an `external_id` that the
@@ -46,8 +47,8 @@ class Inside:
 class Contents:
     """What is in a space. `plans` says how many of each thing each choice touches; the default space has no choice.
 
-    `digest` is another one as soon as any of it changes but its entities: the worker finds these in what else is there,
-    at any moment, and they go with the space whatever is chosen.
+    `into` is the space that takes what is kept. `digest` is another one as soon as any of it changes but its entities:
+    the worker finds these in what else is there, at any moment.
     """
 
     memories: dict[str, int]
@@ -58,14 +59,30 @@ class Contents:
     facts: int
     tokens: int
     restorable: int
+    into: str
     plans: Plans
     digest: str
 
 
-def contents_of(session: Session, user_id: UUID, space: Space, *, keys: Keys, now: datetime) -> Contents:
-    """Return what is in a space of the user, and what would become of it."""
-    pool = get_space(session, user_id, DEFAULT_SPACE)
+def contents_of(
+    session: Session, user_id: UUID, space: Space, *, into: str = DEFAULT_SPACE, keys: Keys, now: datetime
+) -> Contents:
+    """Return what is in a space of the user, and what would become of it if the space `into` took what is kept.
+
+    Raises `InvalidError` for an unknown space `into`, and for the space itself unless it is the default one.
+    """
+    pool = taker(session, user_id, space.slug, into)
     return count(session, space, pool, graveyard(session, user_id, pool.id, keys, now), now)
+
+
+def taker(session: Session, user_id: UUID, slug: str, into: str) -> Space:
+    """Return the space that takes what is kept of another; raises `InvalidError` where it cannot."""
+    if slug == into != DEFAULT_SPACE:
+        raise InvalidError("into", "must be another space than the one that goes")
+    try:
+        return get_space(session, user_id, into)
+    except InvalidError as error:
+        raise InvalidError("into", error.message) from None
 
 
 def look(session: Session, space: Space, pool: Space, now: datetime) -> Inside:
@@ -174,10 +191,11 @@ def count(session: Session, space: Space, pool: Space, stones: Graveyard, now: d
         "tokens": len(tokens),
         "forgotten": len(forgotten),
     }
-    plans = _plans(session, space, pool, stones, memories["loose"], total, now) if space.id != pool.id else {}
+    may_go = space.id != pool.id and space.slug != DEFAULT_SPACE
+    plans = _plans(session, space, pool, stones, memories["loose"], total, now) if may_go else {}
     named = [[str(each) for each in ids] for ids in (tokens, forgotten)]
-    chosen = [{name: many for name, many in plan.items() if name != _DROPPED} for plan in plans.values()]
-    digested = json.dumps([memories["digest"], conversations["digest"], facts["digest"], *named, chosen])
+    chosen = [{name: many for name, many in plan.items() if name not in _OF_ENTITIES} for plan in plans.values()]
+    digested = json.dumps([memories["digest"], conversations["digest"], facts["digest"], *named, str(pool.id), chosen])
     return Contents(
         memories={status: memories[status] for status in STATUSES},
         conversations=total["conversations"],
@@ -187,6 +205,7 @@ def count(session: Session, space: Space, pool: Space, stones: Graveyard, now: d
         facts=total["facts"],
         tokens=total["tokens"],
         restorable=total["forgotten"],
+        into=pool.slug,
         plans=plans,
         digest=hashlib.sha256(digested.encode()).hexdigest()[:32],
     )
@@ -243,14 +262,17 @@ def _plans(
     """Return how many of each thing each choice touches, by the names that a removal answers with."""
     taken = select(func.count()).select_from(_renamed(space, pool).order_by(None).subquery())
     renamed = {"conversations_renamed": session.scalar(taken) or 0}
-    gone = {_DROPPED: total["entities"], "tokens_revoked": total["tokens"]}
+    gone = {"entities_dropped": total["entities"], "tokens_revoked": total["tokens"]}
+    kept = gone
+    if pool.slug != DEFAULT_SPACE:
+        kept = {"entities_moved": total["entities"], **gone, "entities_dropped": 0}
     return {
         "move": {
             **_moved(session, space, pool, stones, loose, total, now),
             "conversations_moved": total["conversations"],
             **renamed,
             "facts_moved": total["facts"],
-            **gone,
+            **kept,
         },
         "archive": {
             "memories_archived": total["active"],
@@ -259,7 +281,7 @@ def _plans(
             **renamed,
             "facts_moved": total["facts"],
             "facts_ended": total["facts_true"],
-            **gone,
+            **kept,
         },
         "forget": {
             "memories_forgotten": total["memories"],

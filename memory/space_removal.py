@@ -1,4 +1,4 @@
-"""Removing a space, with what is in it moved to the pool, archived there or forgotten, in one transaction."""
+"""Removing a space, with what is in it moved to another, archived there or forgotten, in one transaction."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from sqlalchemy.sql.dml import UpdateBase
 
 from memory.capacity import enforce_capacity
 from memory.conversations import drop_episodes
+from memory.entities import move_entities
 from memory.errors import ConflictError, InvalidError, NotFoundError, RefusedError
 from memory.facts import move_facts
 from memory.forget import forget_all, set_aside
@@ -32,7 +33,7 @@ from memory.models import (
     Tombstone,
 )
 from memory.session_state import drop_states
-from memory.space_contents import Inside, barred, count, look, unpurged
+from memory.space_contents import Inside, barred, count, look, taker, unpurged
 from memory.space_merge import merge_twins
 from memory.spaces import DEFAULT_SPACE, get_space, list_spaces, lock_spaces, lock_spaces_of
 from memory.tombstones import Graveyard, graveyard
@@ -43,27 +44,36 @@ _AT_ONCE = 50
 
 
 def remove_space(
-    session: Session, user_id: UUID, slug: str, choice: str, *, expect: str, keys: Keys, now: datetime, actor: str
+    session: Session,
+    user_id: UUID,
+    slug: str,
+    choice: str,
+    *,
+    into: str = DEFAULT_SPACE,
+    expect: str,
+    keys: Keys,
+    now: datetime,
+    actor: str,
 ) -> dict[str, int]:
     """Remove a space; returns how many of each thing were touched, as `Contents.plans` foretold but for entities.
 
-    `move` takes memories and conversations to the default space, merges what is there already and archives what was
-    forgotten there less than 24 hours ago, which is counted as `memories_archived`, if there is any. Where one of
-    two that say the same has expired, the other takes nothing over from it. `archive` takes all there out of sight;
-    `forget` forgets the memories for good and deletes the conversations. Facts move along, are
-    moved and ended, or go with the space. Of more than `PURGED_AT_ONCE` memories what
-    they said is out of sight then, and purged by the next sweep, which locks no space. Entities go with the
-    space, as the default space has none, and its tokens are revoked.
+    `move` takes memories and conversations to the space `into`, the pool of what follows, merges what is there already
+    and archives what was forgotten there less than 24 hours ago, which is counted as `memories_archived`, if there is
+    any. Where one of two that say the same has expired, the other takes nothing over from it. `archive` takes all there
+    out of sight; `forget` forgets the memories for good and deletes the conversations. Facts move along, are moved and
+    ended, or go with the space. Of more than `PURGED_AT_ONCE` memories what they said is out of sight then, and purged
+    by the next sweep, which locks no space. Entities move along, unless they would come to the default space, which has
+    none, and the tokens of the space are revoked.
 
-    Raises `InvalidError` for another choice, `NotFoundError`, and `ConflictError` for the default space and when
-    `expect` is not the digest of what is in it. Raises `RefusedError` when memories would come to the default space
-    while its memory is off.
+    Raises `InvalidError` for another choice or a space `into` that cannot be, `NotFoundError`, and `ConflictError` for
+    the default space and when `expect` is not the digest of what is in it. Raises `RefusedError` when memories would
+    come to a space while its memory is off.
     """
     if choice not in CHOICES:
         raise InvalidError("contents", f"must be one of {', '.join(CHOICES)}")
     if slug == DEFAULT_SPACE:
         raise ConflictError("the default space cannot be removed", "slug")
-    space, pool = _lock(session, user_id, slug, choice)
+    space, pool = _lock(session, user_id, slug, choice, into)
     inside = _hold(session, space, pool, choice, now)
     stones = graveyard(session, user_id, pool.id, keys, now)
     found = count(session, space, pool, stones, now)
@@ -72,22 +82,28 @@ def remove_space(
     if (inside.memories or found.facts) and choice != "forget" and not pool.memory_enabled:
         reason = f"memory is off in the space {pool.slug!r}: nothing can be brought into it"
         raise RefusedError("memory_off", reason)
+    if choice == "forget":
+        # What bars it from coming back stands where everything is shared.
+        pool = get_space(session, user_id, DEFAULT_SPACE)
     removal = _Removal(session, space, pool, inside, stones, keys, now, actor)
-    removal.drop_entities()
+    if pool.slug == DEFAULT_SPACE:
+        removal.drop_entities()
     became = {"move": removal.move, "archive": removal.archive, "forget": removal.forget}[choice]()
     counts = {**found.plans[choice], **became}
     removal.finish(choice, counts)
     return counts
 
 
-def _lock(session: Session, user_id: UUID, slug: str, choice: str) -> tuple[Space, Space]:
+def _lock(session: Session, user_id: UUID, slug: str, choice: str, into: str) -> tuple[Space, Space]:
     """Lock the space against writers, with whatever else the choice changes something in, in one order for all.
 
-    That is the pool; what is forgotten leaves that alone, and takes their source from memories wherever they are.
+    That is the space `into`; what is forgotten leaves that alone, and takes their source from memories wherever they
+    are.
     """
     ids = {space.slug: space.id for space in list_spaces(session, user_id)}
     if slug not in ids:
         raise NotFoundError(f"there is no space {slug!r}")
+    target = taker(session, user_id, slug, into).id
     said = (
         select(Message.id)
         .join(Conversation, (Conversation.user_id == Message.user_id) & (Conversation.id == Message.conversation_id))
@@ -100,11 +116,12 @@ def _lock(session: Session, user_id: UUID, slug: str, choice: str) -> tuple[Spac
     if choice == "forget":
         locked = lock_spaces_of(session, user_id, learned, ids[slug])
     else:
-        locked = lock_spaces(session, user_id, {ids[slug], ids[DEFAULT_SPACE]})
+        locked = lock_spaces(session, user_id, {ids[slug], target})
     space = next((each for each in locked if each.id == ids[slug]), None)
     if space is None:
         raise NotFoundError(f"there is no space {slug!r}")
-    return space, get_space(session, user_id, DEFAULT_SPACE)
+    # Read anew: it may have been removed while we waited for it.
+    return space, taker(session, user_id, slug, into)
 
 
 def _hold(session: Session, space: Space, pool: Space, choice: str, now: datetime) -> Inside:
@@ -158,6 +175,11 @@ class _Removal:
         self._run(delete(EntityMention).where(EntityMention.user_id == self.space.user_id, named))
         self._run(delete(Entity).where(*entities))
 
+    def move_entities(self) -> None:
+        """Take what the space knows of people, places and things to the pool; one of the same name and type is one."""
+        moved = move_entities(self.session, self.space.user_id, self.space.id, self.pool.id, self.now)
+        self._record("entity.retagged", moved, self._named("to"))
+
     def move(self) -> dict[str, int]:
         """Take everything to the pool; what it says already is merged, and its soft cap holds.
 
@@ -171,13 +193,14 @@ class _Removal:
         self._move_memories("active")
         self._move_forgotten("active", self.stones)
         self._move_conversations({})
+        self.move_entities()
         move_facts(self.session, self.space.user_id, self.space.id, self.pool.id)
         stay = {*self.inside.twins, *self.inside.lapsed}
         moved = [row.id for row in self.inside.memories if row.id not in stay]
-        self._record("memory.moved", moved)
+        self._record("memory.moved", moved, self._named("to"))
         self._record("memory.merged", list(self.inside.twins.values()), {"from": _words(self.inside.twins)})
         self._record("memory.archived", kept_away)
-        self._record("conversation.moved", self.inside.conversations)
+        self._record("conversation.moved", self.inside.conversations, self._named("to"))
         self.session.flush()
         trimmed = enforce_capacity(self.session, self.pool, now=self.now, actor=self.actor)
         return {"memories_trimmed": len(trimmed)}
@@ -188,6 +211,7 @@ class _Removal:
         self._move_forgotten("archived")
         move_facts(self.session, self.space.user_id, self.space.id, self.pool.id, ended=self.now)
         self._move_conversations({"archived_at": func.coalesce(Conversation.archived_at, self.now)})
+        self.move_entities()
         self._record("memory.archived", [row.id for row in self.inside.memories if row.status == "active"])
         self._record("conversation.archived", self.inside.conversations)
         return {}
@@ -221,12 +245,16 @@ class _Removal:
         stones = update(Tombstone).where(Tombstone.user_id == user_id, Tombstone.space_id == self.space.id)
         self._run(stones.values(space_id=self.pool.id))
         self._revoke_tokens()
-        details = {"slug": self.space.slug, "contents": choice, **counts}
+        details = {"slug": self.space.slug, "contents": choice, **self._named("into"), **counts}
         space_id = self.space.id
         self._run(delete(Space).where(Space.user_id == user_id, Space.id == space_id))
         session.expunge(self.space)
         record(session, user_id, "space.removed", actor=self.actor, now=self.now, subject_id=space_id, details=details)
         session.flush()
+
+    def _named(self, key: str) -> dict[str, Any]:
+        """Return for the record which space took what was kept, where it was not the pool of all."""
+        return {} if self.pool.slug == DEFAULT_SPACE else {key: self.pool.slug}
 
     def _run(self, statement: UpdateBase) -> None:
         run_unsynchronised(self.session, statement)

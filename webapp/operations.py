@@ -210,6 +210,12 @@ def refuse_in_incognito(space_id: UUID, writes: int = 1) -> None:
         raise RefusedError("incognito", NOTHING_STORED)
 
 
+def refuse_to_join(slug: str) -> None:
+    """Raise `RefusedError` when this session stores nothing in a space that another is to join, and may not look in."""
+    if slug != DEFAULT_SPACE and slug in incognito_spaces():
+        raise RefusedError("incognito", f"the space {slug!r} is incognito in this session: nothing can join it")
+
+
 def refuse_notes_in_incognito() -> None:
     """Raise `RefusedError` when this session does not store what is in no space, as the notes of a notebook."""
     if is_incognito(None):

@@ -18,11 +18,11 @@ MODES = ["move", "archive", "forget"]
 modes = pytest.mark.parametrize("mode", MODES)
 
 
-def name_entity(person, memory_id, name):
-    """Let a memory of the space mention somebody, as enrichment would find it."""
+def name_entity(person, memory_id, name, space="work"):
+    """Let a memory of a space mention somebody, as enrichment would find it."""
     now = utc_now()
     with person.session() as session:
-        space_id = session.query(Space).filter_by(slug="work").one().id
+        space_id = session.query(Space).filter_by(slug=space).one().id
         entity = Entity(user_id=person.id, id=new_id(), space_id=space_id, name=name, name_key=name.lower())
         entity.type, entity.created_at, entity.updated_at = "PERSON", now, now
         session.add(entity)
@@ -121,6 +121,7 @@ def test_it_says_how_many_of_each_thing_there_are(standing):
         "facts": 2,
         "tokens": 1,
         "restorable": 1,
+        "into": "default",
     }
 
 
@@ -315,6 +316,92 @@ def test_archived_conversations_are_out_of_search(agent, work):
 def test_what_was_forgotten_is_restored_into_the_archive(agent, work):
     remove(agent, "archive")
     assert agent.post(f"{ENTRIES}/{work.gone}/restore").json["status"] == "archived"
+
+
+# --- into another space -----------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def studio(agent, work):
+    """A second project that has one of the memories, one of the names and one of the conversations of the first."""
+    agent.post("/v1/spaces", {"slug": "studio"})
+    agent.store("The plan is on the wall", space="studio")
+    other = agent.store("Marguerite was there.", space="studio")
+    Talk(agent, space="studio", external_id="thread-1", title="Firing elsewhere")
+    return other
+
+
+def test_a_space_may_join_any_other_and_nothing_of_it_is_lost(agent, ada, work, studio):
+    name_entity(ada, studio, "Marguerite", space="studio")
+    name_entity(ada, work.glaze, "Celadon")
+    embed(ada)
+    told = agent.get(f"{WORK}/contents", into="studio").json
+    assert told["into"] == "studio"
+    before = {space: sorted(agent.texts(space=space)) for space in ("default", "work", "studio")}
+    answer = remove(agent, "move", into="studio", expect=told["expect"])
+    assert answer.status_code == 200, answer.text
+    assert {name: answer.json[name] for name in told["plans"]["move"]} == told["plans"]["move"]
+    counts = ("memories_merged", "conversations_renamed", "entities_moved", "entities_dropped", "facts_moved")
+    assert [answer.json[each] for each in counts] == [1, 1, 2, 0, 2]
+    assert agent.get(WORK).status_code == 404
+    assert sorted(agent.texts(space="default")) == before["default"]
+    kept = {each for each in before["work"] if each.lower() != "the plan is on the wall"}
+    assert set(agent.texts(space="studio")) == {*before["studio"], *kept}
+    assert "The kiln reaches cone ten by noon" in agent.found("kiln cone", space="studio")
+    assert agent.found("kiln cone", space="default") == []
+    assert episodes(agent, "kiln fire Friday", space="studio")
+    entities = agent.get("/v1/entities", space="studio").json["entities"]
+    assert sorted((each["name"], each["mentions"]) for each in entities) == [("Celadon", 1), ("Marguerite", 2)]
+    assert [hit["name"] for hit in agent.tool("entity_search", query="Celadon", space="studio").json["results"]]
+    restored = agent.post(f"{ENTRIES}/{work.gone}/restore", {})
+    assert restored.json["space"] == "studio"
+
+
+def test_a_join_is_on_record_with_both_spaces(agent, ada, work, studio):
+    remove(agent, "move", into="studio", expect=agent.get(f"{WORK}/contents", into="studio").json["expect"])
+    events = rows(ada, "SELECT action, details FROM audit_events")
+    (gone,) = [details for action, details in events if action == "space.removed"]
+    assert (gone["slug"], gone["into"]) == ("work", "studio")
+    moved = {action: details for action, details in events if action.endswith((".moved", ".retagged"))}
+    assert moved.keys() == {"memory.moved", "conversation.moved", "entity.retagged"}
+    assert {(each["space"], each["to"]) for each in moved.values()} == {("work", "studio")}
+
+
+def test_what_was_counted_for_one_space_moves_into_no_other(agent, work, studio):
+    assert remove(agent, "move", into="studio").status_code == 409
+    assert agent.get(WORK).status_code == 200
+
+
+def test_what_is_forgotten_is_barred_from_the_pool_whatever_was_to_take_the_rest(agent, work, studio):
+    told = agent.get(f"{WORK}/contents", into="studio").json
+    assert remove(agent, "forget", into="studio", expect=told["expect"]).status_code == 200
+    kiln = {"text": "The kiln reaches cone ten by noon"}
+    assert agent.post(ENTRIES, kiln).status_code == 409
+    assert agent.post(ENTRIES, {**kiln, "space": "studio"}).status_code == 201
+
+
+@pytest.mark.parametrize("into", ["work", "nowhere"])
+def test_a_space_joins_neither_itself_nor_one_that_is_not_there(agent, work, into):
+    for answer in (agent.get(f"{WORK}/contents", into=into), remove(agent, "move", into=into)):
+        assert (answer.status_code, answer.json["errors"][0]["field"]) == (422, "into")
+
+
+def test_a_space_that_is_closed_takes_none_and_tells_nothing(agent, work, studio):
+    agent.patch("/v1/spaces/studio", {"incognito_default": True})
+    for answer in (agent.get(f"{WORK}/contents", into="studio"), remove(agent, "move", into="studio")):
+        assert (answer.status_code, answer.json.get("reason")) == (409, "incognito")
+
+
+def test_a_space_whose_memory_is_off_takes_none(agent, work, studio):
+    agent.patch("/v1/spaces/studio", {"memory_enabled": False})
+    told = agent.get(f"{WORK}/contents", into="studio").json
+    answer = remove(agent, "move", into="studio", expect=told["expect"])
+    assert (answer.status_code, answer.json["reason"]) == (409, "memory_off")
+
+
+def test_anothers_space_takes_nothing(agent, work, stranger):
+    stranger.post("/v1/spaces", {"slug": "theirs"})
+    assert agent.get(f"{WORK}/contents", into="theirs").status_code == 422
 
 
 # --- forgotten --------------------------------------------------------------------------------------------------------

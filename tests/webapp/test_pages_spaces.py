@@ -382,6 +382,25 @@ def test_what_is_in_it_can_be_moved(reader: FlaskClient, agent: Agent, kitchen: 
     assert "Tiles" in reader.get("/conversations?space=default").text
 
 
+def test_what_is_in_it_can_be_moved_to_another_space_than_the_default(
+    reader: FlaskClient, agent: Agent, kitchen: str
+) -> None:
+    assert "What is kept goes to" not in reader.get("/spaces/kitchen/delete").text
+    agent.post("/v1/spaces", {"slug": "flat", "name": "The flat"})
+    agent.post("/v1/spaces", {"slug": "diary", "name": "Diary", "incognito_default": True})
+    page = reader.get("/spaces/kitchen/delete").text
+    offered = re.search(r'<select id="into".*?</select>', page, re.S)
+    assert re.findall('value="([^"]*)"', offered.group() if offered else "") == ["default", "flat"]
+    page = reader.get("/spaces/kitchen/delete?into=flat")
+    assert "Everything goes on in The flat. 2 memories moved to The flat" in _plain(page)
+    data = {"contents": "move", "into": "flat", "expect": _expected(page)}
+    done = reader.post("/spaces/kitchen/delete", data=data, follow_redirects=True)
+    assert "The space Kitchen is removed: 2 memories moved to The flat" in flashes(done)
+    assert sorted(agent.texts(space="flat")) == ["Ben has the key of the flat.", "The tiles are sage green."]
+    assert "Tiles" in reader.get("/conversations?space=flat").text
+    assert reader.get("/spaces/flat/delete?into=diary").status_code == 409
+
+
 def test_what_is_in_it_can_be_archived(reader: FlaskClient, agent: Agent, kitchen: str) -> None:
     _remove(reader, "archive")
     assert agent.texts(space="default") == ["Ben has the key of the flat."]

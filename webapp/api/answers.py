@@ -331,12 +331,16 @@ class TouchedAnswer(BaseModel):
     facts_moved: int | None = None
     facts_ended: int | None = None
     facts_deleted: int | None = None
+    entities_moved: int | None = None
     entities_dropped: int
     tokens_revoked: int
 
 
 class ContentsAnswer(BaseModel):
-    """What is in a space, what each choice would touch, and the word to `expect`; the default has no choice."""
+    """What is in a space, what each choice would touch, and the word to `expect`; the default has no choice.
+
+    `into` is the space that would take what is kept.
+    """
 
     space: str
     memories: dict[MemoryStatus, int]
@@ -347,6 +351,7 @@ class ContentsAnswer(BaseModel):
     facts: int
     tokens: int
     restorable: int
+    into: str
     plans: dict[Literal["move", "archive", "forget"], TouchedAnswer]
     expect: str
 

@@ -14,15 +14,15 @@ from memory.errors import InvalidError
 from memory.models import Space
 from memory.space_contents import contents_of
 from memory.space_removal import remove_space
-from memory.spaces import create_space, page_spaces, update_space
+from memory.spaces import DEFAULT_SPACE, create_space, page_spaces, update_space
 from retrieval.policy import NAMED, policy_from
 from webapp.api.answers import ContentsAnswer, PoliciesAnswer, RemovedSpaceAnswer, SpaceAnswer, SpacesAnswer
 from webapp.api.blueprint import api_blueprint
-from webapp.api.schemas import Cursor, Line, Query, SpaceBody, SpacePatch, SpacePath, space_json
+from webapp.api.schemas import Cursor, Line, Query, Slug, SpaceBody, SpacePatch, SpacePath, space_json
 from webapp.context import credential, runtime, session, utc_now
 from webapp.errors import problem
 from webapp.guards import needs, require_scope
-from webapp.operations import refuse_in_incognito, space_for, space_in_address
+from webapp.operations import refuse_in_incognito, refuse_to_join, space_for, space_in_address
 
 bp = api_blueprint("spaces", "Namespaces that do not see one another", "/v1/spaces")
 
@@ -34,10 +34,17 @@ class SpacesQuery(Query):
     cursor: Cursor | None = None
 
 
+class ContentsQuery(Query):
+    """Which space would take what is kept."""
+
+    into: Slug = DEFAULT_SPACE
+
+
 class RemovalQuery(Query):
-    """What becomes of what is in a space; `expect` is the word that its contents answered."""
+    """What becomes of what is in a space, and which one takes it; `expect` is the word that its contents answered."""
 
     contents: Literal["move", "archive", "forget"]
+    into: Slug = DEFAULT_SPACE
     expect: Line
 
 
@@ -105,11 +112,13 @@ def patch(path: SpacePath, body: SpacePatch) -> Response:
     responses={"200": ContentsAnswer},
 )
 @needs("read")
-def contents(path: SpacePath) -> Response:
+def contents(path: SpacePath, query: ContentsQuery) -> Response:
     """Answer how much is in a space, how many of each thing each choice touches, and the word to `expect`."""
-    space = space_in_address(path.slug)
+    space, user_id = space_in_address(path.slug), credential().user_id
     _refuse_confined()
-    shown = asdict(contents_of(session(), credential().user_id, space, keys=runtime().keys, now=utc_now()))
+    refuse_to_join(query.into)
+    found = contents_of(session(), user_id, space, into=query.into, keys=runtime().keys, now=utc_now())
+    shown = asdict(found)
     digest = shown.pop("digest")
     return jsonify({"space": space.slug, **shown, "expect": digest})
 
@@ -117,20 +126,23 @@ def contents(path: SpacePath) -> Response:
 @bp.delete("/<slug>", summary="Remove a space", responses={"200": RemovedSpaceAnswer})
 @needs("write")
 def delete(path: SpacePath, query: RemovalQuery) -> Response:
-    """Move what is in it to the default space, archive it there, or forget it; 409 if it has changed since.
+    """Move what is in it to the space `into`, archive it there, or forget it; 409 if it has changed since.
 
-    Forgetting needs the scope forget as well. Entities go with the space, and its tokens are revoked.
+    Forgetting needs the scope forget as well. Entities move along, but not to the default space, which has none. Tokens
+    of the space are revoked.
     """
     slug = space_in_address(path.slug).slug
     _refuse_confined()
     if query.contents == "forget":
         require_scope("forget")
+    refuse_to_join(query.into)
     who = credential()
     done = remove_space(
         session(),
         who.user_id,
         slug,
         query.contents,
+        into=query.into,
         expect=query.expect,
         keys=runtime().keys,
         now=utc_now(),

@@ -12,7 +12,7 @@ from sqlalchemy import func, select
 from memory.errors import InvalidError
 from memory.models import Conversation, Space
 from memory.space_contents import Contents
-from memory.spaces import LONGEST_RETENTION, slug_of
+from memory.spaces import DEFAULT_SPACE, LONGEST_RETENTION, slug_of
 from retrieval.policy import Fusion, Policy, PolicyError
 from webapp.api.schemas import Line
 from webapp.context import credential, session
@@ -24,22 +24,23 @@ from webapp.recall import policy_for
 # What is said of a number of things that a removal touches: their names, and what becomes of them.
 _MEMORY, _CONVERSATION, _FACT = ("memory", "memories"), ("conversation", "conversations"), ("fact", "facts")
 _FATES: dict[str, tuple[tuple[str, str], str]] = {
-    "memories_moved": (_MEMORY, "moved to the default space"),
+    "memories_moved": (_MEMORY, "moved to {place}"),
     "memories_merged": (_MEMORY, "merged with the same one there"),
     "memories_trimmed": (_MEMORY, "dropped from there, as its soft cap holds"),
     "memories_archived": (_MEMORY, "archived, out of search"),
     "memories_forgotten": (_MEMORY, "forgotten for good, without an undo"),
     "restorable_dropped": (_MEMORY, "forgotten before, whose undo ends now"),
-    "conversations_moved": (_CONVERSATION, "moved to the default space"),
-    "conversations_archived": (_CONVERSATION, "moved to the default space and archived"),
+    "conversations_moved": (_CONVERSATION, "moved to {place}"),
+    "conversations_archived": (_CONVERSATION, "moved to {place} and archived"),
     "conversations_renamed": (_CONVERSATION, "given a new external id, as theirs is taken there"),
     "conversations_deleted": (_CONVERSATION, "deleted for good"),
     "messages_deleted": (("message", "messages"), "deleted with them"),
     "episodes_deleted": (("episode", "episodes"), "deleted with them"),
-    "facts_moved": (_FACT, "moved to the default space"),
+    "facts_moved": (_FACT, "moved to {place}"),
     "facts_ended": (_FACT, "ended"),
     "facts_deleted": (_FACT, "deleted for good"),
-    "entities_dropped": (("entity", "entities"), "dropped, as the default space has none"),
+    "entities_moved": (("entity", "entities"), "moved to {place}"),
+    "entities_dropped": (("entity", "entities"), "dropped with it"),
     "tokens_revoked": (("token", "tokens"), "revoked"),
 }
 
@@ -49,6 +50,12 @@ class NewSpaceForm(BaseModel):
 
     name: Line = Field("", max_length=200)
     slug: Line = ""
+
+
+class TakerForm(BaseModel):
+    """Which space takes what is kept of one that goes."""
+
+    into: Line = DEFAULT_SPACE
 
 
 class SettingsForm(ShownForm):
@@ -143,12 +150,12 @@ def address_of(name: str, slug: str, field: str) -> str:
     return address
 
 
-def fates(plan: Mapping[str, int]) -> list[str]:
-    """Return what a removal touches in words, leaving out what there is none of."""
+def fates(plan: Mapping[str, int], place: str = "the default space") -> list[str]:
+    """Return what a removal touches in words, leaving out what there is none of; `place` takes what is kept."""
     told = []
     for name, number in plan.items():
         nouns, fate = _FATES.get(name, (("of", "of"), name.replace("_", " ")))
-        told += [f"{counted(number, *nouns)} {fate}"] if number else []
+        told += [f"{counted(number, *nouns)} {fate.format(place=place)}"] if number else []
     return told
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from http import HTTPStatus
 from typing import Any
 
@@ -18,12 +19,14 @@ from memory.spaces import DEFAULT_SPACE, create_space, page_spaces, update_space
 from retrieval.policy import FUSIONS, PolicyError
 from webapp.context import credential, runtime, session, utc_now
 from webapp.htmx import render, wants_fragment
-from webapp.operations import refuse_in_incognito, space_for, space_in_address
+from webapp.operations import incognito_spaces, refuse_in_incognito, refuse_to_join, space_for, space_in_address
 from webapp.pages.forms import parse
 from webapp.pages.notebook_forms import SLIDERS, WEIGHTS, scale_of
+from webapp.pages.queries import offered_spaces
 from webapp.pages.space_forms import (
     NewSpaceForm,
     SettingsForm,
+    TakerForm,
     WeightsForm,
     address_of,
     fates,
@@ -44,8 +47,8 @@ PAGE = 50
 UNKEPT = "cannot be kept while this session is incognito"
 
 CHOICES = {
-    "move": ("Move", "Everything goes on in the default space."),
-    "archive": ("Archive", "Everything goes to the default space, kept to read, out of search."),
+    "move": ("Move", "Everything goes on in {place}."),
+    "archive": ("Archive", "Everything goes to {place}, kept to read, out of search."),
     "forget": ("Forget", "Nothing is kept. This cannot be undone."),
 }
 
@@ -148,22 +151,25 @@ def _saved(slug: str, what: str) -> Response:
 @bp.get("/spaces/<slug>/delete")
 def ask(slug: str) -> Response:
     """Say what is in a space, and what each choice does with it."""
-    return _farewell(space_in_address(slug))
+    return _farewell(space_in_address(slug), parse(TakerForm, request.args).into)
 
 
 @bp.post("/spaces/<slug>/delete")
 def delete(slug: str) -> Response:
     """Remove a space as it was looked at; when it has changed since, ask again."""
     space, who = space_in_address(slug), credential()
-    name, choice = space.name, request.form.get("contents", "")
+    name, choice, into = space.name, request.form.get("contents", ""), parse(TakerForm, request.form).into
     if choice not in CHOICES:
-        return _farewell(space, HTTPStatus.UNPROCESSABLE_ENTITY, "Choose what becomes of what is in it.")
+        return _farewell(space, into, HTTPStatus.UNPROCESSABLE_ENTITY, "Choose what becomes of what is in it.")
+    refuse_to_join(into)
+    place = _place(into)
     try:
         done = remove_space(
             session(),
             who.user_id,
             slug,
             choice,
+            into=into,
             expect=request.form.get("expect", ""),
             keys=runtime().keys,
             now=utc_now(),
@@ -172,9 +178,9 @@ def delete(slug: str) -> Response:
     except (ConflictError, RefusedError) as error:
         session().rollback()
         said = str(error)
-        return _farewell(space_in_address(slug), HTTPStatus.CONFLICT, f"{said[:1].upper()}{said[1:]}.")
+        return _farewell(space_in_address(slug), into, HTTPStatus.CONFLICT, f"{said[:1].upper()}{said[1:]}.")
     session().commit()
-    flash(f"The space {name} is removed: {', '.join(fates(done)) or 'nothing was in it'}.")
+    flash(f"The space {name} is removed: {', '.join(fates(done, place)) or 'nothing was in it'}.")
     return make_response(redirect(url_for("spaces.index"), HTTPStatus.SEE_OTHER))
 
 
@@ -199,17 +205,27 @@ def _room(space: Space, status: int = HTTPStatus.OK, **more: Any) -> Response:
     return render("spaces/space.html", "spaces/_space.html", status, **context)
 
 
-def _farewell(space: Space, status: int = HTTPStatus.OK, problem: str = "") -> Response:
+def _place(into: str) -> str:
+    return "the default space" if into == DEFAULT_SPACE else space_for(into).name
+
+
+def _farewell(space: Space, into: str, status: int = HTTPStatus.OK, problem: str = "") -> Response:
     if space.slug == DEFAULT_SPACE:
         raise ConflictError("the default space cannot be removed")
-    contents = contents_of(session(), credential().user_id, space, keys=runtime().keys, now=utc_now())
-    plans = {choice: fates(plan) for choice, plan in contents.plans.items()}
+    refuse_to_join(into)
+    contents = contents_of(session(), credential().user_id, space, into=into, keys=runtime().keys, now=utc_now())
+    place, offered = _place(into), offered_spaces(into)
+    plans = {choice: fates(plan, place) for choice, plan in contents.plans.items()}
+    closed = incognito_spaces() - {DEFAULT_SPACE}
+    others = [pair for pair in offered if pair[0] != space.slug and pair[0] not in closed]
     page = render_template(
         "spaces/delete.html",
         space=space,
         inside=inside(contents),
         plans=plans,
-        choices=CHOICES,
+        choices={choice: (label, said.format(place=place)) for choice, (label, said) in CHOICES.items()},
+        into=into,
+        takers=replace(offered, pairs=others) if len(others) > 1 or offered.others else None,
         expect=contents.digest,
         problem=problem,
     )
