@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from uuid import UUID
 
 from sqlalchemy import any_, delete, literal, or_, select
-from sqlalchemy.orm import Session
+from sqlalchemy.orm import Session, aliased
 
 from memory import edit
 from memory.capacity import expired_in, make_room
@@ -16,6 +16,7 @@ from memory.drafts import MAX_TAGS
 from memory.embedding.cache import drop_cached
 from memory.errors import ConflictError, InvalidError, NotFoundError, RefusedError
 from memory.forget import find_twin, forget_locked
+from memory.ids import among
 from memory.journal import record
 from memory.keys import Keys
 from memory.models import EntityMention, Memory, PossibleUpdate, Space
@@ -39,8 +40,16 @@ def lock_memories(
     Their spaces and the spaces `others` are locked before; with `summaries` what sums them up is locked as they are.
     Raises `InvalidError` for more than 500 at once.
     """
+    _check_number(ids)
+    return _locked(session, user_id, ids, *others)
+
+
+def _check_number(ids: Sequence[UUID]) -> None:
     if len(ids) > MOST:
         raise InvalidError("id", f"must be at most {MOST} memories at once")
+
+
+def _locked(session: Session, user_id: UUID, ids: Sequence[UUID], *others: UUID) -> list[Locked]:
     mine = (Memory.user_id == user_id, Memory.id.in_(list(ids)))
     places = select(Memory.space_id).where(*mine).distinct()
     held, wanted = lock_spaces_of(session, user_id, places, *others), set(ids)
@@ -157,11 +166,14 @@ def move_many(
 ) -> Mapping[str, list[UUID]]:
     """Move memories into a space; returns those that moved, by the name of the space that they came from.
 
-    Memories that are tied to one another move together. They stay when one of them is not among these, when the space
+    What they replaced moves along, and is not returned: nobody sees it in a list. Memories that are tied to one another
+    otherwise move together. They stay when one of them is not among these, when the space
     has the text of one, or when that was just forgotten there. Raises `InvalidError` for an unknown space,
     `RefusedError` when the space stores nothing or has not room for all of them.
     """
-    locked = lock_memories(session, user_id, ids, get_space(session, user_id, space).id)
+    _check_number(ids)
+    along = _replaced_by(session, user_id, ids)
+    locked = _locked(session, user_id, [*ids, *along], get_space(session, user_id, space).id)
     # Read anew: it may have been removed while we waited for it.
     target = lock_space(session, user_id, space)
     memories = [(memory, origin) for memory, origin in locked if origin.id != target.id]
@@ -184,12 +196,29 @@ def move_many(
         if any(is_kept_away(memory) for memory, _ in group):
             continue
         for memory, origin in group:
-            moved[origin.slug].append(memory.id)
             details = {"from": origin.slug, "to": target.slug}
+            if memory.id in along:
+                details["replaced_by"] = str(along[memory.id])
+            else:
+                moved[origin.slug].append(memory.id)
             _move(session, memory, target, now)
             record(session, user_id, "memory.moved", actor=actor, now=now, subject_id=memory.id, details=details)
     session.flush()
     return dict(moved)
+
+
+def _replaced_by(session: Session, user_id: UUID, ids: Sequence[UUID]) -> dict[UUID, UUID]:
+    """Return what memories replaced, and what that had replaced, as far as it is out of search, each with its newer."""
+    found: dict[UUID, UUID] = {}
+    newer, older = aliased(Memory), aliased(Memory)
+    tied = (older.user_id == newer.user_id) & (older.id == newer.supersedes) & (older.status == "superseded")
+    pairs = select(older.id, newer.id).join(newer, tied).where(older.user_id == user_id)
+    new = set(ids)
+    while new:
+        rows = session.execute(pairs.where(among(newer.id, new))).all()
+        new = {each for each, _ in rows} - found.keys() - set(ids)
+        found.update((each, by) for each, by in rows if each in new)
+    return found
 
 
 def left_so(session: Session, user_id: UUID, ids: Sequence[UUID], act: str, value: str) -> set[UUID]:

@@ -6,7 +6,7 @@ import re
 from uuid import uuid4
 
 import pytest
-from sqlalchemy import event
+from sqlalchemy import event, text
 
 from memory import bulk
 from memory.embedding.backfill import utc_now
@@ -75,7 +75,25 @@ def test_what_is_tied_moves_together_and_back(book, second_space, tied):
 
 @pytest.mark.parametrize("left", [0, 1])
 def test_what_is_tied_to_a_memory_that_stays_does_too(book, second_space, tied, left):
-    assert moved(book, [tied[1 - left], tied[2]], second_space) == {"default": {tied[2]}}
+    # What was replaced is in no list that one would choose it in: it goes with what replaces it.
+    free = {tied[1]} if left == 0 and book.load(tied[0]).status == "superseded" else set()
+    assert moved(book, [tied[1 - left], tied[2]], second_space) == {"default": {tied[2], *free}}
+
+
+def test_what_a_memory_replaced_moves_along_with_it_and_no_other_way(book, change, second_space):
+    texts = ("The kiln is at Ben's", "The kiln is at Cleo's", "The kiln is at Dora's", "Ines sings in the choir")
+    oldest, older, newer, other = (book.write(text).id for text in texts)
+    for one, by in ((oldest, older), (older, newer)):
+        change(by, supersedes=one)
+    with book.session() as session:
+        session.execute(text("DELETE FROM possible_updates"))
+    assert moved(book, [oldest, older, other], second_space) == {"default": {other}}
+    assert moved(book, [newer], second_space) == {"default": {newer}}
+    assert {book.load(each).space_id for each in (oldest, older, newer)} == {book.load(other).space_id}
+    told = "SELECT details->>'replaced_by' FROM audit_events WHERE action = 'memory.moved' AND subject_id = :id"
+    assert [book.one(told, id=each) for each in (oldest, older, newer)] == [str(older), str(newer), None]
+    # An undo names all of them.
+    assert moved(book, [oldest, older, newer], "default") == {second_space: {oldest, older, newer}}
 
 
 @pytest.mark.parametrize("forgotten", [False, True], ids=["the same is there", "the same was forgotten there"])

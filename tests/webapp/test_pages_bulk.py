@@ -426,6 +426,20 @@ def test_one_memory_is_moved_and_archived_from_its_own_page(ada, browser, three)
     assert ">Archive<" not in browser.get(f"/memories/{three[0]}").text
 
 
+def test_what_a_memory_replaced_is_moved_with_it_and_back(ada, browser, three):
+    add_space(ada, "work")
+    browser.post(f"/memories/{three[1]}/replaces/{three[0]}")
+    before = state(ada)
+    done = do(browser, [three[1]], "move", target="work")
+    assert "1 memory moved: work" in done.text
+    assert "1 memory that was replaced moved along." in done.text
+    assert "as it was" not in done.text
+    assert f'href="/memories/{three[1]}">Open the memory' in done.text
+    assert [state(ada)[each][3] for each in three] == ["work", "work", "default"]
+    undo(browser, done)
+    assert state(ada) == before
+
+
 def test_what_is_done_on_a_memorys_own_page_leads_back_to_the_list_it_was_opened_from(ada, browser, three):
     for number in range(21):
         stored(ada, f"Ada keeps box {number} in the attic")

@@ -229,13 +229,16 @@ def done() -> Response:
     for memory_id in [each for each in changed if each in still]:
         back[changed[memory_id].get("from") or form.about or None].append(memory_id)
     slips = [Slip(who.user_id, _BACK[form.act], until, tuple(ids), about) for about, ids in back.items()]
+    # What a memory replaced moves along with it.
+    chosen = [each for each, details in changed.items() if "replaced_by" not in details]
     page = render_template(
         "memories/bulk_done.html",
         act=form.act,
-        said=f"{counted(len(changed), 'memory', 'memories')} {WORDS[form.act][1]}",
+        said=f"{counted(len(chosen), 'memory', 'memories')} {WORDS[form.act][1]}",
+        along=len(changed) - len(chosen),
         value=form.about,
         left=form.left,
-        only=next(iter(changed)) if len(changed) == 1 and not forgot else None,
+        only=chosen[0] if len(chosen) == 1 and not forgot else None,
         undone=bool(changed) and not still,
         slips=[seal(runtime().keys, each) for each in slips] if until > now else (),
         filters=_filters().place,
