@@ -14,6 +14,7 @@ from typing import Any
 from memory.enrichment.findings import LONGEST_SENTENCE, Name, merged, plain_name
 from memory.enrichment.lexicon import DOING, DONE_TO, FIRST_NAMES, GREETINGS, KIN, LEADING, NO_NAMES, TITLES
 from memory.enrichment.pipeline import Words, pipeline, words
+from memory.scripts import UNSPACED
 
 PERSON, PLACE, ORGANISATION, OTHER = "person", "place", "organisation", "other"
 # Beyond this much of a text nothing is looked for.
@@ -39,6 +40,8 @@ SPEAKER, GREETED, ADDRESSED, CUED, CAPITALISED = 0.95, 0.95, 0.85, 0.6, 0.5
 
 _UPPER = "A-Z\u00c0-\u00d6\u00d8-\u00de\u0100-\u017f"
 _LOWER = "a-z\u00df-\u00f6\u00f8-\u00ff\u0100-\u017f"
+# What parts names from one another in a sentence without blanks: its own letters, and its signs.
+_UNSPACED = re.compile(rf"(?:{UNSPACED.pattern}|[\u3000-\u303f\uff00-\uffef])+")
 _EMPTY_LINE = re.compile(r"\n\s*\n")
 _AFTER_SPEAKER = re.compile(r"^[^:]{1,40}: ")
 _NAME = rf"(?:[{_UPPER}]['\u2019])?[{_UPPER}][{_LOWER}]+(?:[-'\u2019][{_UPPER}][{_LOWER}]+)?"
@@ -75,8 +78,22 @@ def names_in(text: str, doc: Any) -> tuple[Name, ...]:
     """Return the names that spaCy and the rules find in a text; `doc` is spaCy's reading of it."""
     lists = words()
     spoken = [*_spoken(text, doc), *_by_rules(text, doc, lists), *_by_model(doc, lists)]
-    found = [name for name in spoken if name.key not in TITLES]
-    return merged([*found, *_capitalised(text, doc, lists, found)])
+    found = [part for name in spoken for part in _parts(name, lists) if part.key not in TITLES]
+    return merged([*found, *(part for name in _capitalised(text, doc, lists, found) for part in _parts(name, lists))])
+
+
+def _parts(name: Name, lists: Words) -> Iterator[Name]:
+    """Yield a name as it is, or what is written like one in a sentence that has no blanks between its words.
+
+    What such a sentence is as a whole says nothing of these.
+    """
+    if not UNSPACED.search(name.name):
+        yield name
+        return
+    for part in map(plain_name, _UNSPACED.split(name.name)):
+        is_name = len(part) > 2 and part.casefold() not in lists.plain and _is_written_as_a_name(part, lists)
+        if is_name and not part.islower():
+            yield Name(part, OTHER, name.sentence, CAPITALISED)
 
 
 def _by_model(doc: Any, lists: Words) -> Iterator[Name]:

@@ -65,6 +65,21 @@ def test_an_id_is_no_name(text):
     assert names(text).keys() == {"Oslo"}
 
 
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("昨日 IKEAで棚を買いました。", {"IKEA"}),
+        ("「IKEAで棚を買いました」と言った", {"IKEA"}),
+        ("今日はTokyo Towerに行きました。", {"Tokyo Tower"}),
+        ("Ben的车是Toyota的。", {"Ben", "Toyota"}),
+        ("나는 Samsung에서 일한다", {"Samsung"}),
+        ("私は毎朝六時に起きます。", set()),
+    ],
+)
+def test_a_sentence_without_blanks_is_no_name_and_names_in_it_are(text, expected):
+    assert names(text).keys() == expected
+
+
 def test_a_title_is_nobody():
     assert names("I met Dr. Smith and told Lt. Dan.") == {"Smith": "person", "Dan": "person"}
 
