@@ -8,11 +8,12 @@ from datetime import datetime
 from typing import Any, Literal
 from uuid import UUID
 
-from sqlalchemy import ColumnElement, Select, Uuid, any_, func, select, tuple_
+from sqlalchemy import ColumnElement, Select, Uuid, any_, func, or_, select, tuple_, union_all
 from sqlalchemy.dialects.postgresql import ARRAY
 from sqlalchemy.orm import InstrumentedAttribute, Session
 
 from memory.cursors import check_limit, from_cursor, to_cursor
+from memory.drafts import without_blanks
 from memory.driver import fetch
 from memory.models import (
     Conversation,
@@ -328,19 +329,28 @@ def _most_looked_up(filters: Filters) -> int:
 def _having(session: Session, filters: Filters, *, most: int) -> Iterator[ColumnElement[bool]]:
     """Give the conditions that memories have the tag and the source that the filters name.
 
-    At most `most` memories with one are looked up one by one; of more, some are soon met on the way through all.
+    At most `most` memories with one are looked up one by one; of more, some are soon met on the way through all. A tag
+    is found as it is commonly written, in whatever case it is asked for.
     """
     for name, (column, having) in _WORDS.items():
         word = getattr(filters, name)
         if word is None:
             continue
-        found = select(having(word, most + 1).column_valued("found")).subquery()
+        words = _cases(word) if name == "tag" else [word]
+        found = union_all(*(select(having(each, most + 1).column_valued("found")) for each in words)).subquery()
         if (session.scalar(select(func.count()).select_from(found)) or 0) > most:
-            yield column.any_() == word
+            yield or_(*(column.any_() == each for each in words))
         else:
             # As one array, which leaves the planner no choice but to look each of them up.
-            every = select(having(word, None).column_valued("every")).scalar_subquery()
-            yield Memory.id == any_(func.array(every, type_=ARRAY(Uuid)))
+            every = union_all(*(select(having(each, None).column_valued("every")) for each in words))
+            yield Memory.id == any_(func.array(every.scalar_subquery(), type_=ARRAY(Uuid)))
+
+
+def _cases(tag: str) -> Sequence[str]:
+    """Return a tag as it is given, and as it is commonly written; the index has words as they are."""
+    plain = without_blanks(tag)
+    first = f"{plain[:1].upper()}{plain[1:].lower()}"
+    return list(dict.fromkeys([tag, plain, plain.lower(), plain.upper(), first, plain.title()]))
 
 
 def _conditions(session: Session, user_id: UUID, filters: Filters) -> tuple[Conditions, bool]:

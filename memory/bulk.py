@@ -12,6 +12,7 @@ from sqlalchemy.orm import Session, aliased
 
 from memory import edit
 from memory.capacity import expired_in, make_room
+from memory.caseless import caseless
 from memory.drafts import MAX_TAGS
 from memory.embedding.cache import drop_cached
 from memory.errors import ConflictError, InvalidError, NotFoundError, RefusedError
@@ -91,10 +92,14 @@ def pin_many(
 def tag_many(
     session: Session, user_id: UUID, ids: Sequence[UUID], tag: str, *, on: bool, keys: Keys, now: datetime, actor: str
 ) -> list[UUID]:
-    """Add a tag to memories or take it off; returns those that changed. Raises `InvalidError` for a bad tag."""
+    """Add a tag to memories or take it off; returns those that changed. Raises `InvalidError` for a bad tag.
+
+    What has it in another case needs none; off goes what is written so alone, which can be undone.
+    """
 
     def act(memory: Memory, space: Space) -> bool:
-        if (tag in memory.tags) == on or (on and len(memory.tags) >= MAX_TAGS):
+        known = caseless(tag) in map(caseless, memory.tags) if on else tag not in memory.tags
+        if known or (on and len(memory.tags) >= MAX_TAGS):
             return False
         tags = [*memory.tags, tag] if on else [each for each in memory.tags if each != tag]
         edit.update(session, user_id, memory.id, {"tags": tags}, keys=keys, now=now, actor=actor, locked=space)

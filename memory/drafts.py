@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from unicodedata import category
 from uuid import UUID
 
+from memory.caseless import caseless
 from memory.errors import InvalidError
 from memory.models import ROLES, STATUSES, TYPES
 
@@ -59,6 +60,7 @@ class Draft:
         check_choice("type", self.type, TYPES)
         check_choice("role", self.role, ROLES)
         check_words("tags", self.tags, MAX_TAGS, MAX_TAG_LENGTH)
+        object.__setattr__(self, "tags", tuple(merged_tags((), self.tags, MAX_TAGS)))
         check_words("source_ids", self.source_ids, MAX_SOURCE_IDS, MAX_SOURCE_ID_LENGTH)
         check_share("importance", self.importance)
         check_share("metadata_confidence", self.metadata_confidence)
@@ -148,6 +150,22 @@ def check_not_ahead(created_at: datetime | None, now: datetime) -> None:
     """
     if created_at is not None and created_at - now > AHEAD:
         raise InvalidError("created_at", "must not be more than a day in the future")
+
+
+def merged_tags(old: Iterable[str], new: Iterable[str], most: int) -> list[str]:
+    """Return `old` followed by the tags that `new` adds, at most `most`, without blanks around them or doubled ones.
+
+    A tag in another case is the same, and stays as it was written first.
+    """
+    kept: dict[str, str] = {}
+    for tag in (*old, *map(without_blanks, new)):
+        kept.setdefault(caseless(tag), tag)
+    return list(kept.values())[:most]
+
+
+def without_blanks(tag: str) -> str:
+    """Return a tag without blanks around it or doubled ones."""
+    return " ".join(tag.split())
 
 
 def merged_words(old: list[str], new: tuple[str, ...], most: int) -> list[str]:

@@ -20,6 +20,7 @@ from memory.drafts import (
     MAX_TAGS,
     Draft,
     check_not_ahead,
+    merged_tags,
     merged_words,
 )
 from memory.embedding.queue import enqueue
@@ -150,7 +151,7 @@ class _Writer:
             terms.append(Term("explicit", 0.5, "saved by hand"))
         memory.importance = min(1.0, sum(term.delta for term in terms))
         memory.manually_saved = memory.manually_saved or draft.manually_saved
-        memory.tags = merged_words(memory.tags, draft.tags, MAX_TAGS)
+        memory.tags = merged_tags(memory.tags, draft.tags, MAX_TAGS)
         memory.source_ids = merged_words(memory.source_ids, draft.source_ids, MAX_SOURCE_IDS)
         memory.source_message = memory.source_message or draft.source_message
         memory.source_message_id = memory.source_message_id or draft.source_message_id
@@ -211,7 +212,7 @@ class _Writer:
             text=draft.text,
             **item.columns,
             version=1,
-            tags=merged_words([], draft.tags, MAX_TAGS),
+            tags=list(draft.tags),
             source_ids=merged_words([], draft.source_ids, MAX_SOURCE_IDS),
             source_message=draft.source_message,
             source_message_id=draft.source_message_id,

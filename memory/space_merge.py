@@ -10,7 +10,7 @@ from sqlalchemy import ARRAY, Uuid, cast, column, delete, func, or_, select, upd
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.orm import Session
 
-from memory.drafts import MAX_SOURCE_IDS, MAX_TAGS, merged_words
+from memory.drafts import MAX_SOURCE_IDS, MAX_TAGS, merged_tags, merged_words
 from memory.ids import among
 from memory.models import Memory, PossibleUpdate, RecallMark
 from memory.revisions import hand_over
@@ -45,7 +45,7 @@ def _fold(old: Memory, new: Memory, now: datetime) -> None:
     new.importance = max(new.importance, old.importance)
     new.pinned = new.pinned or old.pinned
     new.manually_saved = new.manually_saved or old.manually_saved
-    new.tags = merged_words(new.tags, tuple(old.tags), MAX_TAGS)
+    new.tags = merged_tags(new.tags, old.tags, MAX_TAGS)
     new.source_ids = merged_words(new.source_ids, tuple(old.source_ids), MAX_SOURCE_IDS)
     new.source_message = new.source_message or old.source_message
     new.source_message_id = new.source_message_id or old.source_message_id

@@ -8,6 +8,7 @@ import pytest
 from sqlalchemy import event, text
 
 from memory.drafts import Draft
+from memory.edit import update
 from memory.embedding.backfill import utc_now
 from memory.errors import InvalidError
 from memory.models import Memory
@@ -246,3 +247,12 @@ def test_a_moment_that_is_still_to_come_is_refused(write, ada):
     with pytest.raises(InvalidError, match="more than a day in the future") as refused:
         write("From the year 2999", created_at=datetime(2999, 1, 1, tzinfo=UTC))
     assert refused.value.field == "created_at"
+
+
+def test_a_tag_has_no_blanks_around_it_and_one_case(book):
+    first = book.write("The hose leaks", tags=(" Garden ", "garden", "summer \t house"))
+    assert book.load(first.id).tags == ["Garden", "summer house"]
+    book.write("The hose leaks", tags=("GARDEN", "tools"))
+    assert book.load(first.id).tags == ["Garden", "summer house", "tools"]
+    book.do(update, first.id, {"tags": ["tools ", "Tools", "roof"]})
+    assert book.load(first.id).tags == ["tools", "roof"]

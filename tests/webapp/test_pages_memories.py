@@ -558,3 +558,16 @@ def test_who_has_nothing_but_what_is_archived_is_not_told_that_nothing_is_kept(r
 
 def test_words_with_a_nul_are_refused(reader: FlaskClient) -> None:
     assert reader.get("/memories?q=a%00b").status_code == 422
+
+
+def test_a_tag_leads_to_all_that_have_it_in_whatever_case(reader: FlaskClient, ada) -> None:
+    stored(ada, "The hose leaks", tags=("Garden",))
+    stored(ada, "The roses need water", tags=("garden ",))
+    stored(ada, "The kettle sings", tags=("gardening",))
+    for asked in ("Garden", "garden", "GARDEN"):
+        page = reader.get("/memories", query_string={"tag": asked}).text
+        told = ("The hose leaks", "The roses need water", "The kettle")
+        assert [each in page for each in told] == [True, True, False]
+    page = reader.get("/memories", query_string={"q": "hose", "tag": "garden"}).text
+    assert "1 memory, newest first" in " ".join(page.split())
+    assert ">Garden</a>" in page

@@ -19,7 +19,7 @@ from memory import bulk
 from memory.audit import done_at
 from memory.browse import list_ids
 from memory.commands.slips import Slip, seal, unseal
-from memory.drafts import check_text
+from memory.drafts import check_text, without_blanks
 from memory.errors import InvalidError
 from memory.forget import UNDO_WINDOW
 from memory.ids import pack, unpack
@@ -100,7 +100,7 @@ class ActForm(BaseModel):
             check_text(self.about, "tag")
             if len(self.about) > 64:
                 raise InvalidError("tag", "must be at most 64 characters")
-            return self.about
+            return without_blanks(self.about)
         return space_for(self.about).slug if self.act == "move" else ""
 
 

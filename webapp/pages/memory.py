@@ -12,6 +12,7 @@ from flask import Response, flash, make_response, redirect, render_template, req
 from pydantic import ValidationError
 
 from memory.browse import Entry
+from memory.drafts import MAX_TAGS, merged_tags
 from memory.errors import InvalidError, NotFoundError, RefusedError
 from memory.forget import UNDO_WINDOW
 from memory.ids import pack
@@ -255,7 +256,7 @@ def _written_for_nothing(memory_id: UUID) -> Response:
 def _is_as_written(entry: Entry) -> bool:
     """Tell whether a memory says by now what the form does: who presses Enter twice was overtaken by nobody."""
     given, memory = request.form, entry.memory
-    tags = [tag.strip() for tag in given.get("tags", "").split(",") if tag.strip()]
+    tags = merged_tags((), (tag for tag in given.get("tags", "").split(",") if tag.strip()), MAX_TAGS)
     day = str(last_day_of(memory.expires_at) or "")
     return (
         by_lines(given.get("text", "")).strip() == by_lines(memory.text).strip()
