@@ -39,6 +39,12 @@ class ShownCall:
         return UNNAMED if self.call.tool in self.hidden else self.call.tool
 
     @property
+    def question(self) -> str | None:
+        """Return the words that were searched for."""
+        asked = self.arguments.get("query") if isinstance(self.arguments, dict) else None
+        return asked if isinstance(asked, str) else None
+
+    @property
     def operation(self) -> str | None:
         """Return what the tool did."""
         return UNNAMED if self.call.operation in self.hidden else self.call.operation

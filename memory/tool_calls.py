@@ -86,8 +86,8 @@ class PathUse:
 class Use:
     """One call that handed out a memory, as the `rank`-th of what it answered, counted from 1.
 
-    `correlation_id` and `query_hash` are those of the call as it is shown: it may tell of something else that was
-    forgotten, and can still be brought back.
+    `correlation_id`, `query_hash` and `question` are those of the call as it is shown: it may tell of something else
+    that was forgotten, and can still be brought back.
     """
 
     call: ToolCall
@@ -95,6 +95,7 @@ class Use:
     token: Token | None
     correlation_id: str
     query_hash: str | None
+    question: str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,16 +185,24 @@ def uses(
     token_id: UUID | None = None,
     limit: int = 50,
     cursor: str | None = None,
+    outside: Collection[str] = (),
 ) -> UsePage:
     """Return the calls of this server's tools that handed out a memory, newest first; of one token, where one is given.
 
-    Raises `InvalidError` for a bad limit or cursor.
+    Those made in one of the spaces `outside` are without their words. Raises `InvalidError` for a bad limit or cursor.
     """
     filters = CallFilters(operations=RECEIVING, affected_id=memory_id, success=True, origin="server", token_id=token_id)
     shown, next_cursor = _page(session, user_id, filters, limit, cursor)
-    calls = as_shown(session, user_id, shown, now, ())
+    calls = as_shown(session, user_id, shown, now, outside)
     page = [
-        Use(each.call, each.call.affected_ids.index(memory_id) + 1, each.token, each.correlation_id, each.query_hash)
+        Use(
+            each.call,
+            each.call.affected_ids.index(memory_id) + 1,
+            each.token,
+            each.correlation_id,
+            each.query_hash,
+            each.question,
+        )
         for each in calls
     ]
     return UsePage(page, next_cursor)

@@ -9,7 +9,7 @@ from typing import Any
 from uuid import uuid4
 
 import pytest
-from api_agent import NOBODYS_ID, Agent, add_space
+from api_agent import ENTRIES, NOBODYS_ID, Agent, add_space
 from api_talk import Talk
 from flask import Flask
 from flask.testing import FlaskClient
@@ -460,9 +460,34 @@ def test_a_memory_says_where_it_was_used(reader: FlaskClient, agent: Agent) -> N
     agent.post("/v1/tools/memory_search", {"query": "hazelnuts"}, headers={"X-Commonplace-Conversation": talk.id})
     page = reader.get(f"/memories/{memory}").text
     text = words(page)
-    assert f"1st from memory_search test just now in Snacks question {query_hash('hazelnuts')}" in text
-    assert "the same sign, the same question" in text
+    assert "1st from memory_search test just now in Snacks “hazelnuts”" in text
+    assert query_hash("hazelnuts") not in text
     assert f'href="/conversations/{talk.id}"' in page
+
+
+def test_a_question_whose_words_are_blank_has_its_sign_where_a_memory_was_used(
+    reader: FlaskClient, agent: Agent
+) -> None:
+    memory = agent.store(TEXT)
+    other = agent.store("Hazelnuts are in the blue tin")
+    agent.tool("memory_search", query="hazelnuts")
+    agent.delete(f"{ENTRIES}/{other}", undo="true")
+    text = words(reader.get(f"/memories/{memory}").text)
+    told = ("“hazelnuts”", "question", "the same sign, the same question")
+    assert [each in text for each in told] == [False, True, True]
+
+
+def test_what_was_asked_in_a_space_that_is_closed_is_not_told_where_a_memory_was_used(
+    reader: FlaskClient, agent: Agent, ada
+) -> None:
+    add_space(ada, "studio")
+    memory = agent.store(TEXT, space="studio")
+    agent.tool("memory_search", query="hazelnuts", space="studio")
+    reader.post("/memories/bulk/do", data={"act": "move", "about": "default", "id": memory})
+    assert "“hazelnuts”" in words(reader.get(f"/memories/{memory}").text)
+    agent.patch("/v1/spaces/studio", {"incognito_default": True})
+    text = words(reader.get(f"/memories/{memory}").text)
+    assert ("1st from memory_search" in text, "“hazelnuts”" in text) == (True, False)
 
 
 def test_a_memory_that_nobody_received_says_so(reader: FlaskClient, ada) -> None:

@@ -235,7 +235,15 @@ def memory_uses(memory_id: UUID) -> Response:
 
 def used_in(memory_id: UUID, cursor: str | None = None) -> Used:
     """Return where a memory was used; the caller has made sure that the memory is the user's."""
-    page = uses(session(), credential().user_id, memory_id, now=utc_now(), limit=USES_PAGE, cursor=cursor)
+    page = uses(
+        session(),
+        credential().user_id,
+        memory_id,
+        now=utc_now(),
+        limit=USES_PAGE,
+        cursor=cursor,
+        outside=incognito_spaces(),
+    )
     calls = [use.call for use in page.uses]
     return Used(page, Places([each.conversation_id for each in calls], [each.message_id for each in calls]))
 
