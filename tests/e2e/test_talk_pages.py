@@ -198,6 +198,28 @@ def test_a_space_with_something_in_it_asks_what_becomes_of_it(log_in: LogIn, tal
     expect(page.locator("#flash")).to_contain_text("1 conversation moved to the default space and archived")
 
 
+@BOTH
+def test_what_is_shown_for_the_space_that_is_chosen_is_what_is_done(log_in: LogIn, talker: Any, scripts: bool) -> None:
+    page = log_in(talker, at="/spaces", java_script_enabled=scripts)
+    for name in ("Garage", "Loft"):
+        page.get_by_label("Name of a new space").fill(name)
+        page.get_by_role("button", name="Add", exact=True).click()
+        page.goto("/spaces")
+    _open(page)
+    page.get_by_text("Rename or move").click()
+    page.get_by_label("Space").select_option("garage")
+    page.get_by_role("button", name="Save", exact=True).click()
+    page.goto("/spaces/garage/delete")
+    page.get_by_label("What is kept goes to").select_option("loft")
+    if not scripts:
+        page.get_by_role("button", name="Count for this one").click()
+    expect(page.get_by_text("1 conversation moved to Loft", exact=True)).to_be_visible()
+    expect(page).to_have_url(re.compile("into=loft"))
+    page.get_by_label("Move", exact=False).first.check()
+    page.get_by_role("button", name="Remove the space").click()
+    expect(page.locator("#flash")).to_contain_text("1 conversation moved to Loft")
+
+
 ADDRESSES = ("/conversations", "/spaces", "/spaces/kitchen", "/spaces/kitchen/delete")
 
 
