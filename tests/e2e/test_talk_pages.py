@@ -210,7 +210,7 @@ def test_what_is_shown_for_the_space_that_is_chosen_is_what_is_done(log_in: LogI
     page.get_by_label("Space").select_option("garage")
     page.get_by_role("button", name="Save", exact=True).click()
     page.goto("/spaces/garage/delete")
-    page.get_by_label("What is kept goes to").select_option("loft")
+    page.get_by_label("Into the space").select_option("loft")
     if not scripts:
         page.get_by_role("button", name="Count for this one").click()
     expect(page.get_by_text("1 conversation moved to Loft", exact=True)).to_be_visible()

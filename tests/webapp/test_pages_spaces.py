@@ -385,7 +385,7 @@ def test_what_is_in_it_can_be_moved(reader: FlaskClient, agent: Agent, kitchen: 
 def test_what_is_in_it_can_be_moved_to_another_space_than_the_default(
     reader: FlaskClient, agent: Agent, kitchen: str
 ) -> None:
-    assert "What is kept goes to" not in reader.get("/spaces/kitchen/delete").text
+    assert "Into the space" not in reader.get("/spaces/kitchen/delete").text
     agent.post("/v1/spaces", {"slug": "flat", "name": "The flat"})
     agent.post("/v1/spaces", {"slug": "diary", "name": "Diary", "incognito_default": True})
     page = reader.get("/spaces/kitchen/delete").text
