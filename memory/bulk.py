@@ -42,7 +42,7 @@ def lock_memories(
     Raises `InvalidError` for more than 500 at once.
     """
     _check_number(ids)
-    return _locked(session, user_id, ids, *others)
+    return _locked(session, user_id, ids, *others, summaries=summaries)
 
 
 def _check_number(ids: Sequence[UUID]) -> None:
@@ -50,7 +50,9 @@ def _check_number(ids: Sequence[UUID]) -> None:
         raise InvalidError("id", f"must be at most {MOST} memories at once")
 
 
-def _locked(session: Session, user_id: UUID, ids: Sequence[UUID], *others: UUID) -> list[Locked]:
+def _locked(
+    session: Session, user_id: UUID, ids: Sequence[UUID], *others: UUID, summaries: bool = False
+) -> list[Locked]:
     mine = (Memory.user_id == user_id, Memory.id.in_(list(ids)))
     places = select(Memory.space_id).where(*mine).distinct()
     held, wanted = lock_spaces_of(session, user_id, places, *others), set(ids)
