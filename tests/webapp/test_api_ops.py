@@ -104,6 +104,8 @@ def test_what_waits_to_be_read_for_facts_is_counted_where_a_space_wants_it(clien
     assert numbers()["commonplace_extraction_backlog"] == before + 2
     agent.patch("/v1/spaces/default", {"extract_facts": False})
     assert numbers()["commonplace_extraction_backlog"] == before
+    # What waits for a vector is counted by others.
+    embed(ada)
 
 
 def test_the_backlog_is_counted(client, ada, numbers):
