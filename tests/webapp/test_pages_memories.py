@@ -390,6 +390,15 @@ def test_a_memory_and_what_sums_it_up_lead_to_each_other(reader: FlaskClient, ad
     assert "1 summary of it went with it, and comes back with it." in " ".join(gone.split())
 
 
+def test_many_sources_of_a_summary_are_counted(reader: FlaskClient, ada) -> None:
+    ids = [str(stored(ada, f"Bed {each} has beans")) for each in range(4)]
+    stored(ada, "Beans, in short", type="summary", source_ids=tuple(ids))
+    stored(ada, "Beans, from the log", source_ids=("log-1", "log-2", "log-3", "log-4"))
+    page = " ".join(reader.get("/memories").text.split())
+    shown = ["from 4 sources" in page, f"{ids[0]}, {ids[1]}" in page, "from log-1, log-2, log-3, log-4" in page]
+    assert shown == [True, False, True]
+
+
 def test_forgetting_by_htmx_offers_the_undo_in_place(reader: FlaskClient, ada) -> None:
     memory = stored(ada, TEXT)
     text = reader.post(f"/memories/{memory}/forget", headers=HTMX).text
