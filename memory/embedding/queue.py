@@ -20,7 +20,7 @@ from pgvector import HalfVector
 from sqlalchemy import TextClause, text
 from sqlalchemy.orm import Session
 
-from memory.shelves import MEMORIES, SHELVES, Shelf
+from memory.shelves import ENTITIES, MEMORIES, SHELVES, Shelf
 from memory.whole_answers import LONGEST_PAUSE
 
 MAX_ATTEMPTS = 6
@@ -109,6 +109,7 @@ WHERE user_id = :user_id AND {item} = ANY(:ids) AND model_id = :model_id AND sta
 
 # Items before vectors, in the order of the ids: as an edit or a trim locks them, so that none waits for the other.
 _LOCK = "SELECT id FROM {items} WHERE user_id = :user_id AND id = ANY(:ids) ORDER BY id FOR NO KEY UPDATE"
+_LOCK_FREE = f"{_LOCK} SKIP LOCKED"
 
 # A text that was changed while its vector was made has a newer version, and keeps waiting.
 _STORE = """
@@ -286,9 +287,20 @@ def store(session: Session, jobs: Sequence[Job], made: Sequence[Made], now: date
         _store_on(shelf, session, group, [made_for[id(job)] for job in group], now)
 
 
+def _hold(shelf: Shelf, session: Session, jobs: Sequence[Job]) -> set[UUID]:
+    """Lock the items of jobs of one user, and return which of them are locked.
+
+    Entities that another transaction holds are left to it: it takes those that texts name in no order, and who waited
+    for one and held others might wait with it in a circle. Their claims lapse, and they come again.
+    """
+    lock = statement(_LOCK_FREE if shelf is ENTITIES else _LOCK, shelf)
+    return set(session.scalars(lock, {"user_id": jobs[0].user_id, "ids": [job.item_id for job in jobs]}))
+
+
 def _store_on(shelf: Shelf, session: Session, jobs: Sequence[Job], made: Sequence[Made], now: datetime) -> None:
     model = {"user_id": jobs[0].user_id, "model_id": jobs[0].model_id}
-    ids = [job.item_id for job in jobs]
+    held = _hold(shelf, session, jobs)
+    kept = [(job, each) for job, each in zip(jobs, made, strict=True) if job.item_id in held]
     rows = [
         {
             **model,
@@ -298,14 +310,15 @@ def _store_on(shelf: Shelf, session: Session, jobs: Sequence[Job], made: Sequenc
             "passages": [HalfVector(passage) for passage in each.passages] or None,
             "now": now,
         }
-        for job, each in zip(jobs, made, strict=True)
+        for job, each in kept
     ]
-    session.execute(statement(_LOCK, shelf), {"user_id": model["user_id"], "ids": ids})
+    if not rows:
+        return
     # Row by row in one round trip, each vector in its binary form: as one array they would travel as text.
     session.connection().execute(statement(_STORE, shelf), rows)
     if session.scalar(_SERVES, model):
-        versions = [job.version for job in jobs]
-        session.execute(statement(_MARK_DONE, shelf), {"user_id": model["user_id"], "ids": ids, "versions": versions})
+        done = {"ids": [job.item_id for job, _ in kept], "versions": [job.version for job, _ in kept]}
+        session.execute(statement(_MARK_DONE, shelf), {"user_id": model["user_id"], **done})
 
 
 def fail(session: Session, job: Job, error: str, *, permanent: bool, now: datetime) -> None:
@@ -328,9 +341,8 @@ def release(session: Session, jobs: Sequence[Job], now: datetime) -> None:
     """Give up the claims of jobs of one model, as if they had not been made; the caller commits."""
     for shelf, group in by_shelf(jobs):
         model = {"user_id": group[0].user_id, "model_id": group[0].model_id}
-        ids = [job.item_id for job in group]
-        session.execute(statement(_LOCK, shelf), {"user_id": model["user_id"], "ids": ids})
-        session.execute(statement(_RELEASE, shelf), {**model, "ids": ids, "now": now})
+        held = _hold(shelf, session, group)
+        session.execute(statement(_RELEASE, shelf), {**model, "ids": list(held), "now": now})
 
 
 def backoff(attempts: int) -> timedelta:

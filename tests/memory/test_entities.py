@@ -7,7 +7,7 @@ from datetime import timedelta
 
 import pytest
 from enrichment_desk import Desk, embed_all
-from sqlalchemy import select
+from sqlalchemy import select, text
 from sqlalchemy import update as update_rows
 from sqlalchemy.exc import OperationalError
 
@@ -142,6 +142,26 @@ def test_workers_that_name_the_same_at_once_make_one_entity(desk):
         thread.join()
     assert failures == []
     assert sorted(listed(desk)[0]) == [("Ann", "trip", 8), ("Bob", "trip", 8)]
+
+
+def test_whoever_makes_vectors_waits_for_no_entity_and_makes_it_later(desk, owner):
+    """Who trims or forgets takes entities in no order: of two in a circle one is refused, and not always the worker."""
+    tell(desk, name("Ann"), name("Bob"), name("Cleo"))
+    first, held, last = desk.book.all("SELECT id FROM entities ORDER BY id")
+    taken = text("SELECT id FROM entities WHERE id = :id FOR NO KEY UPDATE NOWAIT")
+    worker = threading.Thread(target=embed_all, args=[desk.book])
+    with owner.begin() as writer:
+        writer.execute(taken, {"id": held})
+        worker.start()
+        worker.join(10)
+        assert not worker.is_alive()
+        writer.execute(taken, {"id": first})
+    ready = "SELECT item_id FROM entity_embeddings WHERE state = 'ready' ORDER BY item_id"
+    assert desk.book.all(ready) == [first, last]
+    assert desk.book.all("SELECT id FROM entities WHERE needs_embedding") == [held]
+    desk.book.all("UPDATE entity_embeddings SET due_at = now() WHERE state = 'pending' RETURNING 1")
+    embed_all(desk.book)
+    assert desk.book.all(ready) == [first, held, last]
 
 
 def test_forgetting_while_others_are_named_blocks_nobody(desk):
