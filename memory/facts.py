@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
 
@@ -38,6 +38,9 @@ _ENDS = rf"(?:(?!\w)|(?<={UNSPACED.pattern}))"
 _ONESELF = re.compile(r"(?<!\w)(?:i|me|my|mine|myself|user)(?!\w)")
 _NAMES_OF_ONESELF = "i, me, myself, the user"
 # Characters; the first two are compared, and so in an index.
+# Nobody waits longer for a space.
+_LONGEST_TURN = timedelta(minutes=5)
+
 MOST = {"subject": 200, "predicate": 200, "object": 2000}
 
 
@@ -184,7 +187,9 @@ def state(
         raise InvalidError("valid_until", "must be after valid_from, which is now unless it is given")
     if extracted and said.single and _was_stated(session, user_id, space_id, said):
         said = replace(said, single=False)
-    known = _same(session, user_id, space_id, said, true_at=begins, of_any=extracted)
+    # Of those who state the same at once one waits for the other, and may have come before it.
+    last = begins if said.valid_from else now + _LONGEST_TURN
+    known = _same(session, user_id, space_id, said, begins, last, of_any=extracted)
     if known is not None and extracted and not known.extracted:
         return Stated(known, created=False, ended=())
     if known is not None and over is not None and (known.valid_until is None or known.valid_until > over):
@@ -266,12 +271,13 @@ def _same(
     user_id: UUID,
     space_id: UUID,
     said: Statement,
+    first: datetime,
+    last: datetime,
     *,
-    true_at: datetime,
     beside: UUID | None = None,
     of_any: bool = False,
 ) -> Fact | None:
-    """Return the fact that says this already and is true at a moment, if it is not the one `beside`.
+    """Return the fact that says this already and is true between two moments, if it is not the one `beside`.
 
     One that was stated comes first, and is the only one of its subject and predicate if this is, but with `of_any`.
     """
@@ -281,9 +287,10 @@ def _same(
         *(getattr(Fact, name) == key for name, key in said.keys.items()),
         *(() if of_any else ((Fact.single == said.single) | Fact.extracted,)),
         Fact.id.is_distinct_from(beside),
-        _is_true(true_at),
+        Fact.valid_from <= last,
+        Fact.valid_until.is_(None) | (Fact.valid_until > first),
     )
-    return session.scalars(about.order_by(Fact.extracted, Fact.id).limit(1)).first()
+    return session.scalars(about.order_by(Fact.extracted, Fact.valid_from, Fact.id).limit(1)).first()
 
 
 def _was_stated(session: Session, user_id: UUID, space_id: UUID, said: Statement) -> bool:
@@ -397,7 +404,7 @@ def correct_fact(
     _check_span(session, fact, begins, until, blamed="valid_until" if "valid_until" in changes else "valid_from")
     if said.object != fact.object:
         _refuse(session, user_id, fact.space_id, said, keys, now)
-        if _same(session, user_id, fact.space_id, said, true_at=begins, beside=fact_id) is not None:
+        if _same(session, user_id, fact.space_id, said, begins, begins, beside=fact_id) is not None:
             raise InvalidError("object", "is known already")
         # What is not so any more stays in no call that said it.
         redact(session, [fact_id], Needles(()))

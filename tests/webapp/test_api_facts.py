@@ -8,11 +8,13 @@ from uuid import UUID
 import pytest
 from api_agent import NOBODYS_ID, Agent, add_space, fields, rows
 from api_talk import Talk
+from sqlalchemy import select
 
 from memory.database import user_session
 from memory.embedding.backfill import utc_now
 from memory.facts import Statement, state
 from memory.forget import UNDO_WINDOW
+from memory.models import Space
 from memory.purge import purge
 from memory.spaces import get_space
 
@@ -88,6 +90,18 @@ def test_one_that_is_told_again_stays_one_with_the_higher_confidence(agent):
     assert (again.status_code, again.json) == (200, {**first, "created": False})
     stated(agent, "Bern", confidence=0.1)
     assert [fact["confidence"] for fact in agent.get(FACTS).json["facts"]] == [0.8]
+
+
+def test_one_that_two_state_at_once_stays_one(agent, ada, runtime):
+    """Who came first may be the second to have the space, by the moment at which it came."""
+    known, earlier = stated(agent, "Bern"), utc_now() - timedelta(seconds=1)
+    said = Statement("Robin", "lives in", "Bern")
+    with user_session(runtime.sessions, ada.id) as session:
+        (space_id,) = session.scalars(select(Space.id).where(Space.slug == "default"))
+        again = state(session, ada.id, space_id, said, keys=runtime.keys, now=earlier, actor="test")
+        assert (again.created, str(again.fact.id)) == (False, known["id"])
+    # What was true before is another matter.
+    assert stated(agent, "Bern", valid_from=SPRING)["created"]
 
 
 def test_one_that_comes_back_is_true_again_from_then(agent):
