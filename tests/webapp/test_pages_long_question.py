@@ -104,6 +104,16 @@ def test_what_is_no_http_is_told_as_a_problem_and_logged_without_its_words(host,
     assert "zebras" not in log
 
 
+@pytest.mark.parametrize(
+    ("asked", "headers", "status"), [("漢" * 2_000, {}, 414), ("a", {"X-Animals": "zebras" * 4_000}, 431)]
+)
+def test_what_is_too_long_for_the_server_is_in_the_description(person, ada, asked, headers, status) -> None:
+    answer = person.get("/v1/facts", params={"q": asked}, headers={**ada.headers, **headers})
+    described = person.get("/v1/openapi.json").json()["paths"]["/v1/facts"]["get"]["responses"]
+    assert answer.status_code == status
+    assert answer.headers["Content-Type"] in described[str(status)]["content"]
+
+
 def test_a_body_whose_chunks_are_none_is_told_so(host, home, ada) -> None:
     token = f"Authorization: {ada.headers['Authorization']}"
     head = ("POST /v1/memory/entries HTTP/1.1", "Host: here", token, "Content-Type: application/json")

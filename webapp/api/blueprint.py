@@ -32,8 +32,10 @@ PROBLEMS = {
     "404": "There is no such thing, or it is not yours",
     "409": "The state of things, or a switch, forbids it",
     "413": "The body is too large",
+    "414": "The address is too long",
     "415": "The body is not declared as JSON",
     "422": "A field does not fit",
+    "431": "The headers are too long",
     "503": "The database does not answer, or cannot do this now",
 }
 
