@@ -27,6 +27,7 @@ from evals.long_notes import in_notes
 from evals.pairs import in_pairs
 from evals.places import put
 from evals.policies import default_only, overridden, variants
+from evals.rolled_up import summed_up
 from evals.throwaway import throwaway
 from evals.together import together
 from memory.database import user_session
@@ -125,6 +126,7 @@ def eval_locomo(
 @eval_group.command("golden")
 @click.argument("file", type=FILE, default=golden.BUNDLED)
 @click.option("--pairs", is_flag=True, help="Ask two questions of a person in one.")
+@click.option("--rolled-up", is_flag=True, help="Archive all memories first, summed up by extracts.")
 @together_option
 @notes_option
 @policies_options
@@ -132,6 +134,7 @@ def eval_locomo(
 def eval_golden(
     file: Path,
     pairs: bool,
+    rolled_up: bool,
     as_one: bool,
     notes: int | None,
     all_policies: bool,
@@ -142,6 +145,7 @@ def eval_golden(
     data = read(file, "golden", as_one=as_one)
     data = in_pairs(data) if pairs else data
     data = in_notes(data, notes) if notes is not None else data
+    data = summed_up(data, datetime.now(UTC)) if rolled_up else data
     _evaluate_apart(data, _policies(all_policies, numbers), Output(**output))
 
 

@@ -14,18 +14,19 @@ from uuid import UUID
 
 import numpy as np
 
-from memory.drafts import MAX_SOURCE_IDS, Draft
+from memory.drafts import Draft
 from memory.embedding.likeness import cosine_of
 from retrieval import tokens
 from retrieval.dates import local
 from retrieval.extract import rank, sentences, tidy
 from retrieval.types import Vector
 
-# Of fewer, each says more by itself.
+# Of fewer, each says more by itself; of more, many would have no room.
 FEWEST = 3
-MOST = min(40, MAX_SOURCE_IDS)
-# How near a memory is to the middle of a group without theme and tag, on the scale of `memory.embedding.likeness`.
-NEAR = 0.45
+MOST = 12
+# How near a memory is to the middle of a group without theme and tag, on the scale of `memory.embedding.likeness`: a
+# little more than what has nothing to do with it. With .45 nine in ten golden memories were in no summary.
+NEAR = 0.15
 # Tokens of a roll-up: a text of this length is shown and read whole.
 ROOM = 300
 MOST_TAGS = 8

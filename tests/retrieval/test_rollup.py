@@ -53,14 +53,14 @@ def test_too_few_are_left_as_they_are():
 def test_too_many_make_several_in_the_order_of_their_days():
     many = [Note(each, tags=("bees",), created_at=MARCH - timedelta(days=each)) for each in range(1, 2 * MOST + 2)]
     groups, rest = grouped(many, {}, 0.0)
-    assert ([len(group.memories) for group in groups], rest) == ([27, 27, 27], [])
+    assert ([len(group.memories) for group in groups], rest) == ([8, 8, 9], [])
     days = [each.created_at for group in groups for each in group.memories]
     assert days == sorted(days)
 
 
 def test_without_theme_and_tag_what_is_near_belongs_together():
     near, far = np.array([1.0, 0.0, 0.0]), np.array([0.0, 1.0, 0.0])
-    slanted = np.array([0.8, 0.0, 0.6])
+    slanted = np.array([0.6, 0.0, 0.8])
     mine = notes(7)
     vectors = dict(zip([each.id for each in mine], [near, far, slanted, near, far, near], strict=False))
     groups, rest = grouped(mine, vectors, 0.0)
@@ -95,11 +95,11 @@ def test_a_summary_says_when_and_of_what_and_names_its_sources():
 
 
 def test_more_than_there_is_room_for_is_left_out():
-    said = "Hive {} gave {} jars of honey in the summer, after rain"
-    mine = [Note(each, said.format(each, 7 * each), ("bees",)) for each in range(40)]
+    said = "Hive {} gave {} jars of honey in the summer, after rain" + ", and more rain" * 10
+    mine = [Note(each, said.format(each, 7 * each), ("bees",)) for each in range(MOST)]
     ((group,), _) = grouped(mine, {}, 0.0)
     said = group.extract()
-    assert ROOM - 30 < count(said) <= ROOM
+    assert ROOM - 60 < count(said) <= ROOM
     assert len(set(said.splitlines())) == len(said.splitlines())
 
 
