@@ -204,15 +204,17 @@ def test_what_is_shown_for_the_space_that_is_chosen_is_what_is_done(log_in: LogI
     for name in ("Garage", "Loft"):
         page.get_by_label("Name of a new space").fill(name)
         page.get_by_role("button", name="Add", exact=True).click()
+        expect(page.get_by_text(f"The space {name} is there.")).to_be_visible()
         page.goto("/spaces")
     _open(page)
     page.get_by_text("Rename or move").click()
     page.get_by_label("Space").select_option("garage")
     page.get_by_role("button", name="Save", exact=True).click()
+    expect(page.get_by_role("link", name="garage", exact=True)).to_be_visible()
     page.goto("/spaces/garage/delete")
     page.get_by_label("Into the space").select_option("loft")
     if not scripts:
-        page.get_by_role("button", name="Count for this one").click()
+        page.get_by_role("button", name="Count anew").click()
     expect(page.get_by_text("1 conversation moved to Loft", exact=True)).to_be_visible()
     expect(page).to_have_url(re.compile("into=loft"))
     page.get_by_label("Move", exact=False).first.check()
