@@ -90,7 +90,13 @@ WHERE user_id = :user_id AND (rests_until IS NULL OR rests_until <= :now) ORDER 
 _CLAIM = """
 UPDATE {vectors} SET attempts = attempts + 1, due_at = :lease_ends
 WHERE user_id = :user_id AND {item} = ANY(:ids) AND model_id = :model_id
-RETURNING {item}, attempts
+RETURNING {item}, attempts, version
+"""
+
+# An entity that is named again while its vector is asked for: whoever asked knew the notes of before, and whoever wrote
+# the new ones did not see that anything was asked for.
+_CATCH_UP = """
+UPDATE {vectors} SET version = :version WHERE user_id = :user_id AND {item} = :item_id AND model_id = :model_id
 """
 
 _TEXTS = "SELECT m.id, m.version, {text} AS text FROM {items} m WHERE m.user_id = :user_id AND m.id = ANY(:ids)"
@@ -233,11 +239,15 @@ def _claim_on(shelf: Shelf, session: Session, user_id: UUID, model_id: UUID, mos
     # Read after the claim: what an edit changed before it shows here, with the version that goes with it.
     claimed = session.execute(statement(_CLAIM, shelf), {**scope, "ids": ids, "lease_ends": now + LEASE}).all()
     texts = {row.id: row for row in session.execute(statement(_TEXTS, shelf), {"user_id": user_id, "ids": ids})}
-    return [
-        Job(shelf, user_id, item_id, model_id, texts[item_id].version, attempts, texts[item_id].text)
-        for item_id, attempts in claimed
-        if item_id in texts
-    ]
+    jobs = []
+    for item_id, attempts, version in claimed:
+        if item_id not in texts:
+            continue
+        now_at = texts[item_id].version
+        if now_at > version:
+            session.execute(statement(_CATCH_UP, shelf), {**scope, "item_id": item_id, "version": now_at})
+        jobs.append(Job(shelf, user_id, item_id, model_id, now_at, attempts, texts[item_id].text))
+    return jobs
 
 
 def renew(session: Session, jobs: Sequence[Job], now: datetime) -> None:

@@ -12,6 +12,7 @@ from sqlalchemy import update as update_rows
 from sqlalchemy.exc import OperationalError
 
 from memory.edit import update
+from memory.embedding import queue
 from memory.embedding.backfill import utc_now
 from memory.enrichment.findings import Name
 from memory.entities import EntityFilters, delete_entity, get_entity, list_entities, list_mentions, retag_entity
@@ -59,6 +60,19 @@ def entity_id(desk, word, space="trip"):
         name=word,
         space=space,
     )
+
+
+def test_an_entity_that_is_named_again_while_its_vector_is_asked_for_gets_one(desk):
+    tell(desk, name("Anna"))
+    embed_all(desk.book)
+    tell(desk, name("Anna", sentence="Anna sold the boat."))
+    with desk.book.session() as session:
+        # Whoever asks has read the notes, and not committed yet.
+        assert queue.enqueue_missing(session, desk.user_id, utc_now())
+        tell(desk, name("Anna", sentence="Anna bought a piano."))
+    embed_all(desk.book)
+    vectors = "SELECT state || ' of ' || x.version - e.version FROM entity_embeddings x JOIN entities e ON id = item_id"
+    assert (desk.book.all(vectors), desk.book.one("SELECT needs_embedding FROM entities")) == (["ready of 0"], False)
 
 
 # Merging
