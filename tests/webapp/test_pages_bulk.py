@@ -474,6 +474,15 @@ def test_what_is_done_on_a_memorys_own_page_leads_back_to_the_list_it_was_opened
     assert sorted(forgotten.location.partition("?")[2].split("&")) == sorted(listed.partition("?")[2].split("&"))
 
 
+def test_the_other_of_two_that_may_be_one_leads_back_to_the_list_as_well(ada, browser):
+    older, newer = (stored(ada, f"The train to Basel leaves at 9 from platform {each}.") for each in (3, 4))
+    page = browser.get(f"/memories/{newer}?q=train").text
+    assert f'href="/memories/{older}?q=train"' in page
+    browser.post(f"/memories/{newer}/replaces/{older}")
+    for one, other in ((older, newer), (newer, older)):
+        assert f'href="/memories/{other}?q=train"' in browser.get(f"/memories/{one}?q=train").text
+
+
 def test_who_comes_to_a_memory_from_elsewhere_is_led_to_the_whole_list(browser, three):
     for query in ("", "?order=sideways"):
         assert '<a href="/memories">Memories</a>' in browser.get(f"/memories/{three[0]}{query}").text
