@@ -569,6 +569,18 @@ def test_words_with_a_nul_are_refused(reader: FlaskClient) -> None:
     assert reader.get("/memories?q=a%00b").status_code == 422
 
 
+def test_a_tag_and_a_theme_in_a_narrowed_list_narrow_it_further(reader: FlaskClient, ada) -> None:
+    add_space(ada, "attic")
+    for space in ("default", "attic"):
+        stored(ada, f"The hose of the {space} leaks", space=space, tags=("water",), theme="repairs")
+    narrowed = reader.get("/memories?space=attic&order=oldest").text
+    assert 'href="/memories?space=attic&amp;order=oldest&amp;tag=water"' in narrowed
+    assert 'href="/memories?space=attic&amp;order=oldest&amp;theme=repairs"' in narrowed
+    page = follow(reader, narrowed, "water")
+    assert ("of the attic" in page, "of the default" in page) == (True, False)
+    assert 'href="/memories?tag=water"' in reader.get("/memories").text
+
+
 def test_a_tag_leads_to_all_that_have_it_in_whatever_case(reader: FlaskClient, ada) -> None:
     stored(ada, "The hose leaks", tags=("Garden",))
     stored(ada, "The roses need water", tags=("garden ",))
