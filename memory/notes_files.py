@@ -218,7 +218,7 @@ def _moment(values: Mapping[str, Any], where: str) -> datetime | None:
         return None
     given = values[key]
     try:
-        if isinstance(given, int | float):
+        if isinstance(given, int | float) and not isinstance(given, bool):
             return datetime.fromtimestamp(given, UTC)
         moment = datetime.fromisoformat(str(given).strip())
     except (ValueError, OverflowError, OSError):

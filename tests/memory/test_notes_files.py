@@ -194,6 +194,7 @@ def test_type_and_tags_of_an_object_are_taken_over(drafts):
         ("a.json", "[" * 100_000, "a.json: is no JSON"),
         ("a.json", "3", "a.json: must be a list of memories"),
         ("a.json", '[{"text": "one", "created_at": "soon"}]', "a.json, number 1: created_at must be a day"),
+        ("a.json", '[{"text": "one", "created_at": true}]', "a.json, number 1: created_at must be a day"),
         ("a.json", '[{"text": "one"}, {"text": "\\u0000two"}]', "a.json, number 2: text must not contain NUL"),
         ("a.md", "---\ntags: &a [b]\n---\none", "a.md: document: line 2: not YAML"),
         ("a.md", "---\ndate: soon\n---\none", "a.md: date must be a day"),
