@@ -9,6 +9,7 @@ from datetime import timedelta
 from huey import crontab
 from huey.exceptions import HueyException
 from psycopg import Error as PostgresError
+from psycopg.errors import AdminShutdown, CrashShutdown
 from redis.exceptions import RedisError
 
 from memory.breaker import Breaker
@@ -39,13 +40,21 @@ def nudge() -> None:
     if not queue_breaker.allows():
         return
     try:
-        if huey.immediate or not huey.pending_count():
-            embed_waiting()
+        try:
+            _queue_a_look()
+        except (AdminShutdown, CrashShutdown):
+            # Told as it went by a server that may be back by now, and told of only when the connection is used again.
+            _queue_a_look()
     except (PostgresError, RedisError, HueyException, OSError):
         if queue_breaker.failed():
             logger.warning("the embedder was not nudged; the sweep will find the rows", exc_info=True)
     else:
         queue_breaker.worked()
+
+
+def _queue_a_look() -> None:
+    if huey.immediate or not huey.pending_count():
+        embed_waiting()
 
 
 @huey.task()

@@ -201,6 +201,16 @@ def test_a_queue_that_is_down_fails_no_write(queue_down):
     nudge()
 
 
+def test_a_nudge_outlives_a_server_that_was_started_again(database_url):
+    nudge()
+    huey.flush()
+    with psycopg.connect(database_url, autocommit=True) as connection:
+        ended = "SELECT pg_terminate_backend(pid, 10000) FROM pg_stat_activity WHERE application_name = %s"
+        assert (True,) in connection.execute(ended, ["commonplace-queue"]).fetchall()
+    nudge()
+    assert huey.pending_count() == 1
+
+
 def test_a_queue_that_is_down_is_logged_once(queue_down, caplog):
     nudge()
     nudge()
