@@ -33,6 +33,14 @@ GOES_ON = (
     "the database is brought from schema %s to %s, which takes seconds, or minutes where much is stored; "
     "stopped meanwhile, it stays as it was, and the next start begins anew"
 )
+# What reads and writes past row-level security, and whoever may connect may run: the rights of a dump that names a role
+# which is not there are not restored, and those of everybody stay as they are by default.
+_OPEN_TO_ALL = """
+SELECT p.oid::regprocedure::text FROM pg_proc p
+CROSS JOIN LATERAL aclexplode(coalesce(p.proacl, acldefault('f', p.proowner))) a
+WHERE p.pronamespace = 'public'::regnamespace AND p.prosecdef AND a.grantee = 0
+  AND NOT EXISTS (SELECT FROM pg_depend d WHERE d.objid = p.oid AND d.deptype = 'e')
+"""
 _RIGHTS = ("NOSUPERUSER", "NOCREATEDB", "NOCREATEROLE", "NOBYPASSRLS")
 
 
@@ -93,7 +101,7 @@ def _admit_app_role(connection: Connection, databases: Databases, keys: Keys) ->
 
 
 def _grant(connection: Connection, role: str) -> None:
-    """Let the application's role use all that there is, except for what is withheld."""
+    """Let the application's role use all that there is, except for what is withheld, and nobody else."""
     there = set(connection.scalars(text("SELECT tablename FROM pg_tables WHERE schemaname = 'public'")))
     withheld = {table: rights for table, rights in _WITHHELD.items() if table in there}
     for statement in (
@@ -106,3 +114,5 @@ def _grant(connection: Connection, role: str) -> None:
     ):
         composed = sql.SQL(statement).format(role=sql.Identifier(role))
         connection.exec_driver_sql(composed.as_string(None))
+    for function in connection.scalars(text(_OPEN_TO_ALL)).all():
+        connection.exec_driver_sql(f"REVOKE EXECUTE ON FUNCTION {function} FROM PUBLIC")

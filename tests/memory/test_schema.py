@@ -317,6 +317,22 @@ def test_migrating_again_takes_from_the_application_what_it_was_given(runtime, o
     assert catalog(given, role=role) == [False]
 
 
+def test_migrating_what_was_restored_lets_nobody_else_past_the_policies(scratch, runtime):
+    """Rights that name a role which is not there are not restored, nor what they take from everybody."""
+    engine, databases = scratch
+    schema.upgrade(engine, databases, runtime.keys)
+    whole = rights_of(engine, databases.app_role)
+    open_to_all = text("""SELECT p.proname FROM pg_proc p WHERE p.pronamespace = 'public'::regnamespace
+        AND p.prosecdef AND has_function_privilege('public', p.oid, 'EXECUTE')""")
+    with engine.begin() as connection:
+        connection.execute(text("GRANT EXECUTE ON ALL FUNCTIONS IN SCHEMA public TO PUBLIC"))
+        assert {"find_login", "all_users"} < set(connection.scalars(open_to_all))
+    schema.upgrade(engine, databases, runtime.keys)
+    with engine.connect() as connection:
+        assert connection.scalars(open_to_all).all() == []
+    assert rights_of(engine, databases.app_role) == whole
+
+
 def test_migrating_twice_changes_nothing(runtime, owner):
     schema.upgrade(owner, runtime.databases, runtime.keys)
     with owner.connect() as connection:
