@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Sequence
 
 from alembic import command
 from alembic.autogenerate import compare_metadata
@@ -71,6 +72,11 @@ def differences(connection: Connection) -> list[object]:
     return list(compare_metadata(context, Base.metadata))
 
 
+def open_to_all(connection: Connection) -> Sequence[str]:
+    """Return the functions that pass row-level security and that whoever may connect may run."""
+    return connection.scalars(text(_OPEN_TO_ALL)).all()
+
+
 def _ours(_object: object, name: str | None, kind: str, _reflected: bool, _other: object) -> bool:
     # The queue's tables are huey's, and indexes per embedding model come and go with the models.
     if kind == "table":
@@ -114,5 +120,5 @@ def _grant(connection: Connection, role: str) -> None:
     ):
         composed = sql.SQL(statement).format(role=sql.Identifier(role))
         connection.exec_driver_sql(composed.as_string(None))
-    for function in connection.scalars(text(_OPEN_TO_ALL)).all():
+    for function in open_to_all(connection):
         connection.exec_driver_sql(f"REVOKE EXECUTE ON FUNCTION {function} FROM PUBLIC")

@@ -158,6 +158,17 @@ def test_doctor_is_content_with_a_sound_installation(run, fresh_database):
     assert "ok   secret key" in done.stdout
 
 
+def test_doctor_says_that_a_restored_database_is_open_until_it_is_migrated(run, fresh_database):
+    here = {"DATABASE_URL": fresh_database}
+    assert run("migrate", **here).returncode == 0
+    with psycopg.connect(fresh_database) as connection:
+        connection.execute("GRANT EXECUTE ON FUNCTION find_login TO PUBLIC")
+    told = "BAD  application role: every role that may connect can bypass row-level security"
+    assert told in run("doctor", **QUICK, **here).stdout
+    assert run("migrate", **here).returncode == 0
+    assert "ok   application role" in run("doctor", **QUICK, **here).stdout
+
+
 def test_doctor_says_that_the_secret_key_is_another_where_no_password_is_asked_for(run):
     looked = run("doctor", **QUICK, COMMONPLACE_SECRET_KEY=f"other {SECRET}")
     assert looked.returncode == 1

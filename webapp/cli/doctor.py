@@ -134,12 +134,16 @@ def _schema(runtime: Runtime) -> Finding:
 
 
 def _role(runtime: Runtime) -> Finding:
+    # With it comes Alembic, which the other findings do without.
+    from memory.schema import open_to_all  # noqa: PLC0415
+
     try:
         with runtime.sessions() as session:
             row = session.execute(
                 text("SELECT rolname, rolsuper, rolbypassrls FROM pg_roles WHERE rolname = current_user")
             ).one()
             owned = session.scalar(text("SELECT count(*) FROM pg_tables WHERE tableowner = current_user"))
+            is_open = bool(open_to_all(session.connection()))
     except OperationalError as error:
         advice = "Run `commonplace migrate`."
         with runtime.databases.as_owner() as engine, engine.connect() as connection:
@@ -147,6 +151,9 @@ def _role(runtime: Runtime) -> Finding:
         if known and refuses_password(error, runtime.databases.app):
             advice = f"{ANOTHER_KEY[0].upper()}{ANOTHER_KEY[1:]}."
         return Finding("application role", False, first_line(error.orig or error), advice)
+    if is_open:
+        says = "every role that may connect can bypass row-level security, as after a restore"
+        return Finding("application role", False, says, "Run `commonplace migrate`.")
     says = f"{row.rolname} owns {owned} tables"
     well = not (row.rolsuper or row.rolbypassrls or owned)
     return Finding("application role", well, says, "It can bypass row-level security: run `commonplace migrate`.")
