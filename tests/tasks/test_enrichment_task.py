@@ -20,14 +20,7 @@ from tasks.app import configure, huey
 from tasks.embedding import nudge
 from tasks.enrichment import enrich, enrich_waiting
 
-
-@pytest.fixture(autouse=True)
-def empty_queue(runtime):
-    # Another test may have cut every connection, this thread's to the queue included.
-    huey.storage.close()
-    huey.flush()
-    yield
-    huey.flush()
+pytestmark = pytest.mark.usefixtures("empty_queue")
 
 
 @pytest.fixture

@@ -14,20 +14,14 @@ from memory.embedding.backfill import utc_now
 from memory.llm import ChatModel
 from memory.remember import remember_many
 from memory.spaces import update_space
-from tasks.app import configure, huey
+from tasks.app import configure
 from tasks.upkeep import archive_aged
+
+pytestmark = pytest.mark.usefixtures("empty_queue")
 
 TEXTS = ("The kiln reaches cone ten by noon", "Glaze needs two coats", "Clay from Ada is too wet for bowls")
 # As if they had come then: their ids tell when.
 OLD = "UPDATE memories SET id = uuidv7(interval '-240 days'), updated_at = now() - interval '240 days'"
-
-
-@pytest.fixture(autouse=True)
-def empty_queue(runtime):
-    huey.storage.close()
-    huey.flush()
-    yield
-    huey.flush()
 
 
 @pytest.fixture

@@ -27,19 +27,11 @@ from memory.remember import remember, remember_many
 from memory.retention import BATCH
 from tasks import app, embedding
 from tasks.app import configure, huey
-from tasks.embedding import embed_waiting, fill, nudge, queue_breaker, sweep
+from tasks.embedding import embed_waiting, fill, nudge, sweep
 from tasks.upkeep import _Round, archive_aged, purge_due
 from webapp.cli.worker import left_out_in_a_line
 
-
-@pytest.fixture(autouse=True)
-def empty_queue(runtime):
-    # Another test may have cut every connection, this thread's to the queue included.
-    huey.storage.close()
-    queue_breaker.worked()
-    huey.flush()
-    yield
-    huey.flush()
+pytestmark = pytest.mark.usefixtures("empty_queue")
 
 
 @pytest.fixture
