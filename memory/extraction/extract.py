@@ -74,21 +74,29 @@ class Extractor:
         return total
 
     def extract_for(self, user_id: UUID, run: _Run | None = None) -> int:
-        """Read the next part that waits of one user's conversations; returns how many messages were settled."""
+        """Read the next part that waits of one user's conversations; returns how many messages were settled.
+
+        A conversation that the endpoint refuses is put apart, and the next one read.
+        """
         run = run or _Run()
-        with user_session(self._sessions, user_id) as session:
-            part = next_part(session, user_id, now=self._clock(), apart=self._apart)
-        if part is None:
-            return 0
-        try:
-            read, found = self._read(part)
-        except ChatModelError as error:
-            run.is_away, run.refused = error.away, run.refused + 1
-            if not error.away:
+        while run.refused < _MOST_REFUSED and (part := self._next(user_id)) is not None:
+            try:
+                read, found = self._read(part)
+            except ChatModelError as error:
+                logger.warning("conversations wait to be read for facts: %s", error)
+                run.is_away = error.away
+                if error.away:
+                    return 0
+                run.refused += 1
                 self._apart[part.conversation_id] = self._clock() + APART
-            logger.warning("conversations wait to be read for facts: %s", error)
-            return 0
-        return self._settle(user_id, read, found)
+                continue
+            run.refused = 0
+            return self._settle(user_id, read, found)
+        return 0
+
+    def _next(self, user_id: UUID) -> Part | None:
+        with user_session(self._sessions, user_id) as session:
+            return next_part(session, user_id, now=self._clock(), apart=self._apart)
 
     def _read(self, part: Part) -> tuple[Part, Sequence[Statement]]:
         """Return as much of a part as the model has an answer to, with the facts in it.

@@ -337,10 +337,17 @@ def test_a_model_that_answers_nothing_useful_reads_nothing_away(desk, model, boo
     assert desk.facts == ["user lives in Lisbon"]
 
 
+def test_an_endpoint_that_refuses_one_after_the_other_is_asked_no_further(desk, model):
+    for number in range(5):
+        desk.turn(desk.conversation(), f"I moved to Lisbon in May {number}")
+    model.endpoint.status = 401
+    assert (desk.extract(), len(model.read)) == (0, 3)
+
+
 def test_a_conversation_that_the_endpoint_refuses_keeps_no_other_waiting(desk, model):
     desk.turn(desk.conversation(), "I moved to Lisbon in May")
     desk.turn(desk.conversation(), "something that a filter refuses")
     model.says(LISBON)
     model.does(lambda: setattr(model.endpoint, "status", 400 if "filter" in model.read[-1] else 200))
-    assert [desk.extract(), desk.extract(), desk.extract()] == [0, 2, 0]
+    assert [desk.extract(), desk.extract()] == [2, 0]
     assert desk.facts == ["user lives in Lisbon"]
