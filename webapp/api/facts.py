@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from http import HTTPStatus
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, ClassVar
 from uuid import UUID
 
 from flask import Response, jsonify
@@ -72,7 +72,7 @@ class FactPatch(Patch):
     confidence: Share | None = None
     valid_from: Moment | None = None
     valid_until: Moment | None = None
-    extracted: Literal[False] | None = None
+    extracted: bool | None = None
 
 
 @bp.get("", summary="List facts, the latest first", responses={"200": FactsAnswer})
@@ -122,6 +122,8 @@ def change(path: FactPath, body: FactPatch) -> Response:
     changes = body.model_dump(exclude_unset=True)
     if not changes:
         raise InvalidError("body", "must change at least one field")
+    if changes.get("extracted"):
+        raise InvalidError("extracted", "can be set to false alone, by whoever has looked at it")
     return jsonify(correct_fact(path.fact_id, changes).json())
 
 

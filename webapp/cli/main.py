@@ -16,7 +16,7 @@ COMMANDS = {
     "audit": Lazy("webapp.cli.audit:audit", "What was done."),
     "backfill": Lazy(
         "webapp.cli.backfill:backfill",
-        "Embed everything that waits, and read it for names and tags, with progress bars.",
+        "Embed everything that waits, and read it for names, tags and facts, with progress bars.",
     ),
     "bench": Lazy(
         "evals.cli:bench_group", "Measure how fast this machine searches and embeds, in a database of its own."
