@@ -62,6 +62,8 @@ def test_an_answer_is_not_lost_to_who_writes_the_same_scores_in_another_order(sh
         # It waits for the last one, and has the first.
         while not asking.done() and not other.scalar(_WAITS):
             sleep(0.01)
+        # Who has waited for a second looks whether it waits in a circle, and ends itself: that is to be the search.
+        sleep(0.5)
         other.execute(_TOUCH, {"id": first})
         answer = asking.result(PATIENCE)
     assert (len(answer.hits), answer.error, answer.degraded) == (3, False, ())
