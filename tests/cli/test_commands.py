@@ -337,9 +337,9 @@ def test_backfill_has_conversations_read_for_facts(run, client, ada):
     with chat_endpoint() as endpoint:
         fact = {"message": 1, "subject": "user", "predicate": "lives in", "object": "Lisbon"}
         endpoint.said = json.dumps({"facts": [fact]})
-        assert "1 messages read" not in run("backfill", "--no-extract", COMMONPLACE_LLM_URL=endpoint.url).stdout
+        assert "message read" not in run("backfill", "--no-extract", COMMONPLACE_LLM_URL=endpoint.url).stdout
         done = run("backfill", COMMONPLACE_LLM_URL=endpoint.url)
-    assert "1 messages read for facts, 0 waiting." in done.stdout
+    assert "1 message read for facts, 0 waiting." in done.stdout
     (found,) = client.get("/v1/facts", headers=ada.headers).json["facts"]
     assert (found["object"], found["extracted"]) == ("Lisbon", True)
     client.patch("/v1/spaces/default", json={"extract_facts": False}, headers=ada.headers)
