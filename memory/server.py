@@ -234,6 +234,10 @@ class EmbeddedServer:
         # The library ends what it saw running, and fails where that has ended by itself meanwhile.
         with contextlib.suppress(psutil.NoSuchProcess):
             self._server.cleanup()
+        # It takes a server for stopped once its pid file is gone, which is a moment before it has ended.
+        deadline = time.monotonic() + ENDING_SECONDS
+        while self.alive() and not (self._pgdata / PID_FILE).exists() and time.monotonic() < deadline:
+            time.sleep(0.01)
 
     def _check_folder(self) -> None:
         """Refuse in words what the server would refuse by its own commands."""
