@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, timedelta
 from uuid import UUID
 
-from sqlalchemy import any_, delete, literal, or_, select
+from sqlalchemy import Select, any_, delete, literal, or_, select
 from sqlalchemy.orm import Session, aliased
 
 from memory import edit
@@ -23,7 +23,7 @@ from memory.keys import Keys
 from memory.models import EntityMention, Memory, PossibleUpdate, Space
 from memory.restore import hold_forgotten, restore_held
 from memory.spaces import get_space, lock_space, lock_spaces_of, lock_tied
-from memory.summing_up import summaries_of
+from memory.summing_up import places_of_both, sources_of, summaries_of
 from memory.tombstones import graveyard
 
 MOST = 500
@@ -53,13 +53,16 @@ def _check_number(ids: Sequence[UUID]) -> None:
 def _locked(
     session: Session, user_id: UUID, ids: Sequence[UUID], *others: UUID, summaries: bool = False
 ) -> list[Locked]:
-    mine = (Memory.user_id == user_id, Memory.id.in_(list(ids)))
-    places = select(Memory.space_id).where(*mine).distinct()
+    places = places_of_both(user_id, ids) if summaries else _places(user_id, ids)
     held, wanted = lock_spaces_of(session, user_id, places, *others), set(ids)
     spaces = {space.id: space for space in held}
     along = summaries_of(session, user_id, wanted) if summaries else ()
     tied = lock_tied(session, user_id, {*wanted, *along}, held)
     return [(memory, spaces[memory.space_id]) for memory in tied if memory.id in wanted]
+
+
+def _places(user_id: UUID, ids: Sequence[UUID]) -> Select[UUID]:
+    return select(Memory.space_id).where(Memory.user_id == user_id, Memory.id.in_(list(ids))).distinct()
 
 
 def _each(session: Session, memories: Sequence[Locked], act: Callable[[Memory, Space], bool]) -> list[UUID]:
@@ -138,8 +141,8 @@ def forget_many(
     """Forget memories, each with an undo, and summaries of them as `forget` does; returns those that were there."""
     texts: list[str] = []
 
-    def act(memory: Memory, space: Space) -> bool:
-        done = forget_locked(session, memory, space, keys=keys, now=now, actor=actor, undo=undo, apart=ids)
+    def act(memory: Memory, _space: Space) -> bool:
+        done = forget_locked(session, memory, keys=keys, now=now, actor=actor, undo=undo, apart=ids)
         texts.extend(done[1])
         return True
 
@@ -173,14 +176,18 @@ def move_many(
 ) -> Mapping[str, list[UUID]]:
     """Move memories into a space; returns those that moved, by the name of the space that they came from.
 
-    What they replaced moves along, and is not returned: nobody sees it in a list. Memories that are tied to one another
-    otherwise move together. They stay when one of them is not among these, when the space
-    has the text of one, or when that was just forgotten there. Raises `InvalidError` for an unknown space,
-    `RefusedError` when the space stores nothing or has not room for all of them.
+    What they replaced moves along, as do summaries of nothing else, which would go on telling of them; neither is
+    returned. Memories that are tied to one another otherwise move together. They stay when one of them is not among
+    these, when the space has the text of one, or when that was just forgotten there. Raises `InvalidError` for an
+    unknown space, `RefusedError` when the space stores nothing or has not room for all of them.
     """
     _check_number(ids)
-    along = _replaced_by(session, user_id, ids)
-    locked = _locked(session, user_id, [*ids, *along], get_space(session, user_id, space).id)
+    target_id = get_space(session, user_id, space).id
+    summaries = _summing_up(session, user_id, ids, target_id)
+    replaced = _replaced_by(session, user_id, [*ids, *summaries])
+    along = {each: {"with": str(by)} for each, by in summaries.items()}
+    along |= {each: {"replaced_by": str(by)} for each, by in replaced.items()}
+    locked = _locked(session, user_id, [*ids, *along], target_id)
     # Read anew: it may have been removed while we waited for it.
     target = lock_space(session, user_id, space)
     memories = [(memory, origin) for memory, origin in locked if origin.id != target.id]
@@ -205,7 +212,7 @@ def move_many(
         for memory, origin in group:
             details = {"from": origin.slug, "to": target.slug}
             if memory.id in along:
-                details["replaced_by"] = str(along[memory.id])
+                details |= along[memory.id]
             else:
                 moved[origin.slug].append(memory.id)
             _move(session, memory, target, now)
@@ -225,6 +232,25 @@ def _replaced_by(session: Session, user_id: UUID, ids: Sequence[UUID]) -> dict[U
         rows = session.execute(pairs.where(among(newer.id, new))).all()
         new = {each for each, _ in rows} - found.keys() - set(ids)
         found.update((each, by) for each, by in rows if each in new)
+    return found
+
+
+def _summing_up(session: Session, user_id: UUID, ids: Sequence[UUID], target_id: UUID) -> dict[UUID, UUID]:
+    """Return the summaries of memories that sum up nothing else outside the space `target_id`, each with one of these.
+
+    As far as they are in the space of that memory: one that is elsewhere was brought there.
+    """
+    naming = among(Memory.id, summaries_of(session, user_id, ids, held=True))
+    summaries = session.scalars(select(Memory).where(Memory.user_id == user_id, naming)).all()
+    named = {summary: sources_of(summary) for summary in summaries}
+    known = among(Memory.id, [each for sources in named.values() for each in sources])
+    places = session.execute(select(Memory.id, Memory.space_id).where(Memory.user_id == user_id, known)).all()
+    place, moving = {row.id: row.space_id for row in places}, set(ids)
+    found: dict[UUID, UUID] = {}
+    for summary, sources in named.items():
+        near = [each for each in sources if each in moving and place.get(each) == summary.space_id]
+        if near and all(each in moving or place.get(each, target_id) == target_id for each in sources):
+            found[summary.id] = near[0]
     return found
 
 

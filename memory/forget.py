@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from uuid import UUID
 
@@ -16,11 +17,11 @@ from memory.forgotten_rows import ALONG, LINKS, Row, forgotten_row, texts_in, un
 from memory.ids import among
 from memory.journal import record, release_calls
 from memory.keys import Keys
-from memory.models import Forgotten, Memory, Space
+from memory.models import Forgotten, Memory
 from memory.purge import purge_held, redact_all
 from memory.revisions import texts_of
 from memory.spaces import lock_spaces, lock_spaces_of, lock_tied
-from memory.summing_up import summaries_of
+from memory.summing_up import places_of_both, summaries_of
 from memory.tombstones import bury, undo_until
 from memory.unsynchronised import run_unsynchronised
 
@@ -33,13 +34,14 @@ PURGED_AT_ONCE = 1000
 class Forgetting:
     """What was forgotten; `undo_until` is None when it is gone for good already.
 
-    `replaced` is the memory that it had superseded, if any, which stays so; `summaries` went with it.
+    `replaced` is the memory that it had superseded, if any, which stays so; `summaries` went with it, each out of its
+    own space.
     """
 
     id: UUID
     undo_until: datetime | None
     replaced: UUID | None = None
-    summaries: Sequence[UUID] = ()
+    summaries: Mapping[UUID, UUID] = field(default_factory=dict)
 
 
 def get_memory(session: Session, user_id: UUID, memory_id: UUID) -> Memory:
@@ -66,14 +68,12 @@ def forget(
     source go with it, and come back with it, but for those that are pinned or saved by hand. Raises `NotFoundError`.
     """
     memory = get_memory(session, user_id, memory_id)
-    place = select(Memory.space_id).where(Memory.user_id == user_id, Memory.id == memory_id)
-    spaces = lock_spaces_of(session, user_id, place)
-    # While their space is locked nobody sums it up.
+    spaces = lock_spaces_of(session, user_id, places_of_both(user_id, [memory_id]))
+    # While its space is locked nobody sums it up there.
     wanted = {memory_id, *summaries_of(session, user_id, [memory_id])}
-    if not spaces or memory not in lock_tied(session, user_id, wanted, spaces):
+    if memory not in lock_tied(session, user_id, wanted, spaces):
         raise NotFoundError("there is no such memory")
-    (space,) = spaces
-    forgetting, texts = forget_locked(session, memory, space, keys=keys, now=now, actor=actor, undo=undo)
+    forgetting, texts = forget_locked(session, memory, keys=keys, now=now, actor=actor, undo=undo)
     # After what tells of it, as whoever purges locks them.
     drop_cached(session, user_id, texts, keys)
     return forgetting
@@ -82,7 +82,6 @@ def forget(
 def forget_locked(
     session: Session,
     memory: Memory,
-    space: Space,
     *,
     keys: Keys,
     now: datetime,
@@ -99,13 +98,16 @@ def forget_locked(
     user_id, memory_id, replaced = memory.user_id, memory.id, memory.supersedes
     # What sums it up goes before it: by then nobody could tell.
     found = () if along else summaries_of(session, user_id, [memory_id])
-    summaries = [each for each in found if each not in apart]
+    summaries: dict[UUID, UUID] = {}
     said: list[str] = []
-    for each in summaries:
+    for each in found:
+        if each in apart:
+            continue
         summary = session.get_one(Memory, (user_id, each))
-        said += forget_locked(session, summary, space, keys=keys, now=now, actor=actor, undo=undo, along=memory_id)[1]
+        summaries[each] = summary.space_id
+        said += forget_locked(session, summary, keys=keys, now=now, actor=actor, undo=undo, along=memory_id)[1]
     others = texts_of(session, user_id, [memory_id])
-    bury(session, {memory_id: [memory.text, *others]}, keys, now, user_id=user_id, space_id=space.id)
+    bury(session, {memory_id: [memory.text, *others]}, keys, now, user_id=user_id, space_id=memory.space_id)
     texts = [memory.text, *others]
     until = None
     if undo is not None:
@@ -150,28 +152,33 @@ def forget_all(
     *,
     space_id: UUID,
     conversation_ids: Sequence[UUID],
-    facts_of: UUID,
+    removed: UUID,
     keys: Keys,
     now: datetime,
 ) -> None:
     """Take memories out of every read path with no undo, and what could be brought back as well.
 
-    The facts of the space `facts_of` are deleted, and calls that named them blanked. Calls are untied from these
+    The facts of the space `removed` are deleted, and calls that named them blanked. Calls are untied from these
     conversations, which the caller is about to delete.
 
-    All of them, and what they are in, are locked by the caller, who records it. Their tombstones stand in `space_id`.
-    Up to `PURGED_AT_ONCE` are purged here; of more nothing can be read or brought back either, and `purge` finds them
-    due: to look for what they say takes minutes, and their tombstones, which are many, are all that anyone waits for.
+    All of them, and what they are in, are locked by the caller, who records it. Tombstones of what was in `removed`
+    stand in `space_id`, the others where it was. Up to `PURGED_AT_ONCE` are purged here; of more nothing can be read or
+    brought back either, and `purge` finds them due: to look for what they say takes minutes, and their tombstones,
+    which are many, are all that anyone waits for.
     """
     rows = _set_aside(session, user_id, memories, now)
-    said = {memory_id: texts_in(row) for memory_id, row in rows.items()}
-    bury(session, said, keys, now, user_id=user_id, space_id=space_id)
+    said: dict[UUID, dict[UUID, list[str]]] = defaultdict(dict)
+    for memory in memories:
+        place = space_id if memory.space_id == removed else memory.space_id
+        said[place][memory.id] = texts_in(rows[memory.id])
+    for place, texts in said.items():
+        bury(session, texts, keys, now, user_id=user_id, space_id=place)
     ids = [*rows, *restorable]
     mine = (Forgotten.user_id == user_id, among(Forgotten.id, ids))
     run_unsynchronised(session, update(Forgotten).where(*mine).values(purge_at=now))
     here = select(Forgotten).where(*mine).order_by(Forgotten.id).execution_options(populate_existing=True)
     due = session.scalars(here).all() if len(ids) <= PURGED_AT_ONCE else ()
-    purge_held(session, user_id, due, keys=keys, now=now, conversation_ids=conversation_ids, facts_of=facts_of)
+    purge_held(session, user_id, due, keys=keys, now=now, conversation_ids=conversation_ids, facts_of=removed)
     # Before what was cached, as whoever purges locks them.
     release_calls(session, conversation_ids)
     drop_cached(session, user_id, [text for row in rows.values() for text in texts_in(row)], keys)

@@ -9,7 +9,7 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import Select, Uuid, select
+from sqlalchemy import Select, Uuid, or_, select
 from sqlalchemy.orm import Session
 
 from memory.capacity import make_room
@@ -94,13 +94,16 @@ def restore_held(
 def _restore_along(
     session: Session, user_id: UUID, memory_id: UUID, spaces: Sequence[Space], now: datetime, actor: str
 ) -> Sequence[UUID]:
-    """Bring back the summaries that went with a memory, but what was stored again since; return which."""
+    """Bring back the summaries that went with a memory; return which.
+
+    What was stored again since stays away, and so does one in another space whose memory is off.
+    """
     back = []
     for each in session.scalars(select(Forgotten.id).where(Forgotten.user_id == user_id, went_with([memory_id]))).all():
         try:
             with session.begin_nested():
                 restore_held(session, user_id, each, spaces, now=now, actor=actor)
-        except (ConflictError, NotFoundError):
+        except (ConflictError, NotFoundError, RefusedError):
             continue
         back.append(each)
     return back
@@ -123,10 +126,14 @@ def hold_forgotten(session: Session, user_id: UUID, ids: Collection[UUID]) -> Se
 
 
 def _places_of(user_id: UUID, ids: Collection[UUID]) -> Select[UUID]:
-    """Return what reads the spaces that these forgotten memories come back to; none for those that went with theirs."""
+    """Return what reads the spaces that these forgotten memories, and summaries that went with them, come back to.
+
+    None for those that went with theirs.
+    """
     space_id = Forgotten.row["space_id"].astext.cast(Uuid)
     there = space_id.in_(select(Space.id).where(Space.user_id == user_id))
-    return select(space_id).where(Forgotten.user_id == user_id, Forgotten.id.in_(ids), there).distinct()
+    theirs = or_(Forgotten.id.in_(ids), went_with(ids))
+    return select(space_id).where(Forgotten.user_id == user_id, theirs, there).distinct()
 
 
 def _tied_to(row: Row) -> Iterator[UUID]:

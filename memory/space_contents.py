@@ -19,6 +19,7 @@ from memory.ids import among
 from memory.keys import Keys
 from memory.models import STATUSES, Conversation, Entity, Fact, Forgotten, Memory, Message, Space, Token
 from memory.spaces import DEFAULT_SPACE, get_space
+from memory.summing_up import summaries_naming
 from memory.tombstones import Graveyard, graveyard, undo_ends
 
 Plans = dict[str, dict[str, int]]
@@ -175,12 +176,14 @@ def count(session: Session, space: Space, pool: Space, stones: Graveyard, now: d
     conversations = _conversations(session, space)
     facts = _facts(session, space, now)
     elsewhere = _extracted_elsewhere(session, space)
+    summaries = session.scalars(summaries_elsewhere(space)).all()
     entities = session.scalar(select(func.count()).select_from(_within(space, Entity, Entity.id).subquery()))
     tokens = session.scalars(_open_tokens(space)).all()
     forgotten = session.scalars(unpurged(space, now).where(undo_ends() > now)).all()
     total = {
         "memories": sum(memories[status] for status in STATUSES),
         "active": memories["active"],
+        "summaries_elsewhere": len(summaries),
         "conversations": conversations["total"],
         "messages": conversations["messages"],
         "episodes": conversations["episodes"],
@@ -193,7 +196,7 @@ def count(session: Session, space: Space, pool: Space, stones: Graveyard, now: d
     }
     may_go = space.id != pool.id and space.slug != DEFAULT_SPACE
     plans = _plans(session, space, pool, stones, memories["loose"], total, now) if may_go else {}
-    named = [[str(each) for each in ids] for ids in (tokens, forgotten)]
+    named = [[str(each) for each in ids] for ids in (tokens, forgotten, sorted(summaries))]
     chosen = [{name: many for name, many in plan.items() if name not in _OF_ENTITIES} for plan in plans.values()]
     digested = json.dumps([memories["digest"], conversations["digest"], facts["digest"], *named, str(pool.id), chosen])
     return Contents(
@@ -241,6 +244,11 @@ def _facts(session: Session, space: Space, now: datetime) -> dict[str, Any]:
     return dict(session.execute(_within(space, Fact, *columns).order_by(None)).mappings().one())
 
 
+def summaries_elsewhere(space: Space) -> Select[UUID]:
+    """Return what reads the ids of summaries in other spaces of what is here, which are forgotten with it."""
+    return summaries_naming(Memory.id, space.user_id, _within(space, Memory, Memory.id).order_by(None))
+
+
 def _extracted_elsewhere(session: Session, space: Space) -> int:
     """Return how many facts of other spaces were extracted from conversations that are here: they go with these."""
     here = select(Conversation.id).where(Conversation.user_id == space.user_id, Conversation.space_id == space.id)
@@ -284,7 +292,7 @@ def _plans(
             **kept,
         },
         "forget": {
-            "memories_forgotten": total["memories"],
+            "memories_forgotten": total["memories"] + total["summaries_elsewhere"],
             "restorable_dropped": total["forgotten"],
             "conversations_deleted": total["conversations"],
             "messages_deleted": total["messages"],

@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import case, delete, func, select, update
+from sqlalchemy import case, delete, func, or_, select, union, update
 from sqlalchemy.orm import Session
 from sqlalchemy.sql.dml import UpdateBase
 
@@ -33,9 +33,10 @@ from memory.models import (
     Tombstone,
 )
 from memory.session_state import drop_states
-from memory.space_contents import Inside, barred, count, look, taker, unpurged
+from memory.space_contents import Inside, barred, count, look, summaries_elsewhere, taker, unpurged
 from memory.space_merge import merge_twins
 from memory.spaces import DEFAULT_SPACE, get_space, list_spaces, lock_spaces, lock_spaces_of
+from memory.summing_up import summaries_naming
 from memory.tombstones import Graveyard, graveyard
 from memory.unsynchronised import run_unsynchronised
 
@@ -60,10 +61,10 @@ def remove_space(
     `move` takes memories and conversations to the space `into`, the pool of what follows, merges what is there already
     and archives what was forgotten there less than 24 hours ago, which is counted as `memories_archived`, if there is
     any. Where one of two that say the same has expired, the other takes nothing over from it. `archive` takes all there
-    out of sight; `forget` forgets the memories for good and deletes the conversations. Facts move along, are moved and
-    ended, or go with the space. Of more than `PURGED_AT_ONCE` memories what they said is out of sight then, and purged
-    by the next sweep, which locks no space. Entities move along, unless they would come to the default space, which has
-    none, and the tokens of the space are revoked.
+    out of sight; `forget` forgets the memories for good, with what sums them up elsewhere, and deletes the
+    conversations. Facts move along, are moved and ended, or go with the space. Of more than `PURGED_AT_ONCE` memories
+    what they said is out of sight then, and purged by the next sweep, which locks no space. Entities move along, unless
+    they would come to the default space, which has none, and the tokens of the space are revoked.
 
     Raises `InvalidError` for another choice or a space `into` that cannot be, `NotFoundError`, and `ConflictError` for
     the default space and when `expect` is not the digest of what is in it. Raises `RefusedError` when memories would
@@ -97,8 +98,8 @@ def remove_space(
 def _lock(session: Session, user_id: UUID, slug: str, choice: str, into: str) -> tuple[Space, Space]:
     """Lock the space against writers, with whatever else the choice changes something in, in one order for all.
 
-    That is the space `into`; what is forgotten leaves that alone, and takes their source from memories wherever they
-    are.
+    That is the space `into`; what is forgotten leaves that alone, takes their source from memories wherever they are,
+    and takes along what sums it up elsewhere.
     """
     ids = {space.slug: space.id for space in list_spaces(session, user_id)}
     if slug not in ids:
@@ -114,7 +115,8 @@ def _lock(session: Session, user_id: UUID, slug: str, choice: str, into: str) ->
     confined = select(Token.id).where(Token.user_id == user_id, Token.space_id == ids[slug]).order_by(Token.id)
     session.execute(confined.with_for_update())
     if choice == "forget":
-        locked = lock_spaces_of(session, user_id, learned, ids[slug])
+        naming = summaries_naming(Memory.space_id, user_id, select(Memory.id).where(Memory.space_id == ids[slug]))
+        locked = lock_spaces_of(session, user_id, select(union(learned, naming).subquery()), ids[slug])
     else:
         locked = lock_spaces(session, user_id, {ids[slug], target})
     space = next((each for each in locked if each.id == ids[slug]), None)
@@ -147,7 +149,7 @@ def _hold(session: Session, space: Space, pool: Space, choice: str, now: datetim
             Message.user_id == space.user_id, among(Message.conversation_id, inside.conversations)
         )
         learned = select(Memory.id).where(Memory.user_id == space.user_id, Memory.source_message_id.in_(said))
-        ids += session.scalars(learned).all()
+        ids += session.scalars(union(learned, summaries_elsewhere(space))).all()
     # All at once: whoever embeds them locks them in this order.
     rows = select(Memory.id).where(Memory.user_id == space.user_id, among(Memory.id, ids))
     session.execute(rows.order_by(Memory.id).with_for_update()).all()
@@ -219,9 +221,9 @@ class _Removal:
     def forget(self) -> dict[str, int]:
         """Forget every memory for good, those that could be restored too, and delete conversations and facts."""
         user_id, session = self.space.user_id, self.session
-        memories = session.scalars(
-            select(Memory).where(Memory.user_id == user_id, Memory.space_id == self.space.id).order_by(Memory.id)
-        ).all()
+        along = session.scalars(summaries_elsewhere(self.space)).all()
+        going = or_(Memory.space_id == self.space.id, among(Memory.id, along))
+        memories = session.scalars(select(Memory).where(Memory.user_id == user_id, going).order_by(Memory.id)).all()
         ids = [memory.id for memory in memories]
         forget_all(
             session,
@@ -230,7 +232,7 @@ class _Removal:
             self.inside.forgotten,
             space_id=self.pool.id,
             conversation_ids=self.inside.conversations,
-            facts_of=self.space.id,
+            removed=self.space.id,
             keys=self.keys,
             now=self.now,
         )

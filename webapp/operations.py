@@ -274,7 +274,8 @@ def set_pin(memory_id: UUID, *, pinned: bool) -> Entry:
 def remove(memory_id: UUID, undo: timedelta | None) -> Forgetting:
     """Forget a memory, for good unless an undo window is asked for; with one, what has its own still keeps that.
 
-    So whoever asks again, as the answer was lost, is told until when it can be brought back.
+    So whoever asks again, as the answer was lost, is told until when it can be brought back. A confined token is told
+    of no summary in another space that went with it.
     """
     who = credential()
     if undo is not None and (before := restorables([memory_id])):
@@ -284,7 +285,8 @@ def remove(memory_id: UUID, undo: timedelta | None) -> Forgetting:
         session(), who.user_id, memory_id, keys=runtime().keys, now=utc_now(), actor=who.actor, undo=undo
     )
     session().commit()
-    return forgotten
+    seen = {each: place for each, place in forgotten.summaries.items() if who.space_id in {None, place}}
+    return replace(forgotten, summaries=seen)
 
 
 def drop_theme(slug: str) -> int:

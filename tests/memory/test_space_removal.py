@@ -32,6 +32,7 @@ from memory.tombstones import LIFETIME
 from memory.tool_calls import CallFilters, list_calls
 
 TEXT = "The meeting is in room seven"
+SUMMARY = "Two coats, then cone ten"
 
 
 @pytest.fixture(autouse=True)
@@ -382,6 +383,31 @@ def test_what_of_many_is_not_purged_with_the_space_is_gone_all_the_same(book, re
         assert shown.arguments == REDACTED
         assert purge(session, book.user_id, keys=book.runtime.keys, now=utc_now()) == 2
     assert book.all("SELECT arguments FROM tool_calls") == [REDACTED]
+
+
+@pytest.fixture
+def summed_up(book):
+    """Two notes in the space, and what sums them up in a third one: a summary, and one that is held on to."""
+    book.do(create_space, "third", soft_cap=9)
+    notes = [book.write(text, space="second").id for text in ("The kiln reaches cone ten", "Glaze needs two coats")]
+    sources = {"space": "third", "type": "summary", "source_ids": tuple(map(str, notes))}
+    return book.write(SUMMARY, **sources).id, book.write("Firing, in short", manually_saved=True, **sources).id
+
+
+def test_what_sums_it_up_elsewhere_is_forgotten_with_the_space(book, remove, summed_up):
+    assert book.contents("second").plans["forget"]["memories_forgotten"] == 3
+    assert remove("forget")["memories_forgotten"] == 3
+    assert book.all("SELECT id FROM memories") == [summed_up[1]]
+    assert book.all("SELECT id FROM forgotten") == []
+    assert book.write(SUMMARY, space="third").outcome == "refused"
+
+
+def test_a_removal_is_asked_again_once_another_space_sums_up_what_is_there_otherwise(book, remove, summed_up):
+    word, sources = book.contents("second").digest, book.load(summed_up[0]).source_ids
+    book.do(forget, summed_up[0])
+    book.write("Cone ten by noon", space="third", type="summary", source_ids=tuple(sources))
+    with pytest.raises(ConflictError):
+        remove("forget", word)
 
 
 def test_who_writes_to_other_spaces_does_not_wait_for_one_to_be_forgotten(book, remove):

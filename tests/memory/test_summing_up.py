@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from memory.bulk import forget_many, restore_many
+from memory.bulk import forget_many, move_many, restore_many
 from memory.edit import pin
 from memory.errors import NotFoundError
 from memory.forget import UNDO_WINDOW, forget
 from memory.letting_go import let_go
 from memory.restore import restore
-from memory.spaces import create_space
+from memory.spaces import create_space, update_space
 from memory.summing_up import summaries_of
 
 
@@ -30,7 +30,7 @@ def kept(book):
 
 def test_a_summary_goes_for_good_with_what_it_sums_up(book, notes):
     made = summary(book, *notes)
-    assert book.do(forget, notes[0]).summaries == [made]
+    assert list(book.do(forget, notes[0]).summaries) == [made]
     assert kept(book) == {notes[1]}
     assert book.all("SELECT id FROM forgotten") == []
 
@@ -58,7 +58,7 @@ def test_what_is_held_on_to_stays(book, notes, held):
     made = summary(book, *notes, manually_saved=held == "saved")
     if held == "pinned":
         book.do(pin, made, pinned=True)
-    assert book.do(forget, notes[0]).summaries == []
+    assert not book.do(forget, notes[0]).summaries
     assert kept(book) == {notes[1], made}
 
 
@@ -68,11 +68,41 @@ def test_what_names_it_and_is_no_summary_stays(book, notes):
     assert kept(book) == {notes[1], other}
 
 
-def test_a_summary_in_another_space_is_another_matter(book, notes):
+@pytest.fixture
+def elsewhere(book, notes):
+    """A summary of the notes in another space."""
     book.do(create_space, "work", soft_cap=9)
-    made = summary(book, *notes, space="work")
+    return summary(book, *notes, space="work")
+
+
+def test_a_summary_in_another_space_goes_with_it_and_comes_back_there(book, notes, elsewhere):
+    assert list(book.do(forget, notes[0], undo=UNDO_WINDOW).summaries) == [elsewhere]
+    assert kept(book) == {notes[1]}
+    book.do(restore, notes[0])
+    assert kept(book) == {*notes, elsewhere}
+    (place,) = book.all("SELECT s.slug FROM memories m JOIN spaces s ON s.id = m.space_id WHERE m.type = 'summary'")
+    assert place == "work"
+
+
+def test_what_it_said_is_kept_away_from_its_own_space(book, notes, elsewhere):
     book.do(forget, notes[0])
-    assert kept(book) == {notes[1], made}
+    stones = "SELECT s.slug FROM tombstones t JOIN spaces s ON s.id = t.space_id WHERE t.memory_id = :id"
+    assert book.all(stones, id=elsewhere) == ["work"]
+
+
+def test_many_at_once_take_summaries_along_from_another_space(book, notes, elsewhere):
+    book.do(forget_many, notes, undo=UNDO_WINDOW)
+    assert kept(book) == set()
+    book.do(restore_many, notes)
+    assert kept(book) == {*notes, elsewhere}
+
+
+def test_a_summary_stays_away_from_a_space_whose_memory_is_off_by_then(book, notes, elsewhere):
+    book.do(forget, notes[0], undo=UNDO_WINDOW)
+    book.do(update_space, "work", {"memory_enabled": False})
+    book.do(restore, notes[0])
+    assert kept(book) == set(notes)
+    assert book.all("SELECT id FROM forgotten") == [elsewhere]
 
 
 def test_many_at_once_take_their_summaries_along_and_back(book, notes):
@@ -82,6 +112,35 @@ def test_many_at_once_take_their_summaries_along_and_back(book, notes):
     assert kept(book) == set()
     assert set(book.do(restore_many, ids)) == set(ids)
     assert kept(book) == {*notes, made, other}
+
+
+def spaces_of(book, *ids):
+    place = "SELECT s.slug FROM memories m JOIN spaces s ON s.id = m.space_id WHERE m.id = :id"
+    return [book.one(place, id=each) for each in ids]
+
+
+def test_a_summary_moves_with_all_that_it_sums_up_and_back(book, notes, second_space):
+    made = summary(book, *notes)
+    book.do(pin, made, pinned=True)
+    assert book.do(move_many, notes, second_space) == {"default": notes}
+    assert spaces_of(book, made) == [second_space]
+    told = "SELECT details->>'with' FROM audit_events WHERE action = 'memory.moved' AND subject_id = :id"
+    assert book.one(told, id=made) == str(notes[0])
+    book.do(move_many, notes, "default")
+    assert spaces_of(book, made) == ["default"]
+
+
+def test_a_summary_stays_until_the_last_that_it_sums_up_moves(book, notes, second_space):
+    made = summary(book, *notes, "a letter")
+    book.do(move_many, notes[:1], second_space)
+    assert spaces_of(book, *notes, made) == [second_space, "default", "default"]
+    book.do(move_many, notes[1:], second_space)
+    assert spaces_of(book, *notes, made) == [second_space] * 3
+
+
+def test_a_summary_that_was_brought_elsewhere_stays_there(book, notes, elsewhere, second_space):
+    book.do(move_many, notes, second_space)
+    assert spaces_of(book, elsewhere) == ["work"]
 
 
 def test_for_good_now_means_the_summary_too(book, notes):

@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 
 import pytest
-from api_agent import ENTRIES, NOBODYS_ID, Agent, embed, fields, waited_for
+from api_agent import ENTRIES, NOBODYS_ID, Agent, add_space, embed, fields, waited_for
 
 from memory.spaces import lock_space
 
@@ -180,6 +180,14 @@ def test_whoever_forgets_is_told_which_summaries_went_along(agent, memory_id):
     agent.post(f"{ENTRIES}/{memory_id}/restore")
     assert agent.get(f"{ENTRIES}/{made}").status_code == 200
     assert agent.tool("memory_delete", item_id=memory_id).json["summaries"] == [made]
+    assert agent.get(f"{ENTRIES}/{made}").status_code == 404
+
+
+def test_a_confined_token_is_told_of_no_summary_in_another_space(client, ada, agent):
+    confined = Agent(client, ada.new_token("read", "write", "forget", space=add_space(ada, "work")))
+    source = confined.store("The bees swarm in May")
+    made = agent.store("Bees, in short", type="summary", source_ids=[source])
+    assert confined.delete(f"{ENTRIES}/{source}").json["summaries"] == []
     assert agent.get(f"{ENTRIES}/{made}").status_code == 404
 
 
