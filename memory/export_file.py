@@ -27,7 +27,7 @@ from memory.export import FORMAT, VERSION, columns_of, sections
 from memory.models import Base
 
 # Came to the format later: a document of before is one that has none.
-_LATER = frozenset({"facts", "wordings"})
+_LATER = frozenset({"facts", "shares", "wordings"})
 # So did these columns, with what was so before.
 _LATER_COLUMNS = {
     ("spaces", "extract_facts"): False,

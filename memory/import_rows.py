@@ -15,6 +15,7 @@ from memory.notebooks.checks import check_title
 from memory.payloads import check_json
 from memory.preference_document import parse_kept
 from memory.prepared import prepare
+from memory.sharing import check_tag
 from memory.spaces import check_slug
 from memory.text import text_digest
 from memory.wordings import MOST_KEPT
@@ -50,6 +51,12 @@ def prepared(section: str, row: Row, check: Check | None) -> Row:
 def _check_fact(row: Row) -> None:
     said = Statement(row["subject"], row["predicate"], row["object"], row["confidence"])
     row |= {**{name: getattr(said, name) for name in MOST}, **said.keys}
+
+
+def _check_share(row: Row) -> None:
+    if row["space_id"] == row["found_in"]:
+        raise InvalidError("found_in", "must be another space")
+    check_tag(row["tag"])
 
 
 def _check_pair(row: Row) -> None:
@@ -88,5 +95,6 @@ CHECKS: dict[str, Check] = {
     "notebooks": lambda row: check_title(row["title"]),
     "preferences": lambda row: parse_kept(row["document"]),
     "facts": _check_fact,
+    "shares": _check_share,
     "possible_updates": _check_pair,
 }

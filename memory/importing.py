@@ -41,6 +41,8 @@ from memory.spaces import EDITABLE, create_space, lock_spaces, update_space
 LEFT_BEHIND = frozenset({"audit_events", "audit_links", "embedding_models", "provider_settings", "tokens"})
 # An account that has a row of these has more than its settings, and the notebook that a first visit makes.
 _CONTENT = ("memories", "facts", "conversations", "themes", "preferences")
+# Columns that name a space of the document.
+_OF_SPACES = frozenset({"space_id", "found_in"})
 _AT_ONCE = 500
 
 
@@ -170,10 +172,10 @@ class _Spaces:
     def placed(self, section: str, rows: Iterable[Row], check: Check | None) -> Iterator[Row]:
         """Yield checked rows with the ids of the account's own spaces."""
         for number, row in enumerate(rows, 1):
-            if "space_id" in row:
-                if row["space_id"] not in self._ids:
-                    raise InvalidError(place_of(section, number, "space_id"), "there is no such space in the document")
-                row["space_id"] = self._ids[row["space_id"]]
+            for name in _OF_SPACES & row.keys():
+                if row[name] not in self._ids:
+                    raise InvalidError(place_of(section, number, name), "there is no such space in the document")
+                row[name] = self._ids[row[name]]
             try:
                 yield prepared(section, row, check)
             except InvalidError as error:

@@ -12,6 +12,7 @@ from sqlalchemy.orm import Session
 
 from memory.driver import fetch
 from memory.models import EmbeddingModel
+from memory.sharing import Shared
 from memory.spaces import unknown
 from memory.time_zones import zone_of
 
@@ -31,13 +32,15 @@ class Place:
 class Scope:
     """Where a session recalls: the space, whether the session is incognito there, the model, and the user's time zone.
 
-    The model is for reading alone: no session holds it.
+    The model is for reading alone: no session holds it. `shared` is what is found there of other spaces, but of those
+    from which this session recalls nothing.
     """
 
     space: Place
     incognito: bool
     model: EmbeddingModel | None
     zone: tzinfo = UTC
+    shared: tuple[Shared, ...] = ()
 
 
 # A session that has not said anything is as incognito as the space is by default.
@@ -45,6 +48,10 @@ _SCOPE = """
 SELECT s.id, s.slug, s.policy, s.documents, s.memory_enabled, coalesce(i.active, s.incognito_default),
        (SELECT p.structured ->> 'time_zone' FROM preferences p
         WHERE p.user_id = s.user_id ORDER BY p.version DESC LIMIT 1),
+       (SELECT json_agg(json_build_array(h.space_id, f.slug, h.tag) ORDER BY f.slug, h.tag)
+        FROM shares h JOIN spaces f ON f.user_id = h.user_id AND f.id = h.space_id
+        WHERE h.user_id = s.user_id AND h.found_in = s.id
+          AND f.memory_enabled AND NOT coalesce(i.active, f.incognito_default)),
        e.id, e.provider_type, e.endpoint_url, e.model, e.api_key, e.dimensions
 FROM spaces s
 LEFT JOIN incognito_sessions i ON i.user_id = s.user_id AND i.session_key = %(session_key)s
@@ -63,7 +70,7 @@ def read_scope(
     rows = fetch(session, statement, values)
     if not rows:
         raise unknown(session, user_id, str(slug))
-    *space, incognito, zone, model_id, provider_type, endpoint_url, name, api_key, dimensions = rows[0]
+    *space, incognito, zone, shares, model_id, provider_type, endpoint_url, name, api_key, dimensions = rows[0]
     model = None
     if model_id is not None:
         model = EmbeddingModel(
@@ -75,4 +82,5 @@ def read_scope(
             api_key=api_key,
             dimensions=dimensions,
         )
-    return Scope(Place(*space), incognito, model, zone_of(zone))
+    shared = tuple(Shared(UUID(each), slug, tag) for each, slug, tag in shares or ())
+    return Scope(Place(*space), incognito, model, zone_of(zone), shared)

@@ -29,6 +29,11 @@ class Shelf:
     live: str
     in_scope: str
 
+    @property
+    def holds_memories(self) -> bool:
+        """Tell whether its items are memories, be it not all of a space."""
+        return self.items == MEMORIES.items
+
 
 MEMORIES = Shelf(
     name="memory",

@@ -207,7 +207,12 @@ class Source:
     def of_the_time(self, period: Period) -> list[UUID]:
         """Return the latest memories of a time."""
         values = {**self.scope(), "now": self.now, "start": period.start, "end": period.end}
-        return [row[0] for row in fetch(self.session, of_the_time_statement(filtered=self.query.filtered), values)]
+        return [
+            row[0]
+            for row in fetch(
+                self.session, of_the_time_statement(self.query.shelf, filtered=self.query.filtered), values
+            )
+        ]
 
     def naming(self, period: Period) -> frozenset[UUID]:
         """Return the memories that say a day, a month or a year of a time, or tell it from when they were kept."""
@@ -224,7 +229,7 @@ class Source:
         queries, starts, ends = (list(each) for each in zip(*looked_for, strict=True))
         values = {**self.scope(), "now": self.now, "queries": queries, "starts": starts, "ends": ends}
         values |= {"since": min(starts), "before": max(ends), "start": period.start, "most": MOST_WITH_DAYS}
-        return fetch(self.session, kept_near_statement(filtered=self.query.filtered), values)
+        return fetch(self.session, kept_near_statement(self.query.shelf, filtered=self.query.filtered), values)
 
     def with_most(self, probes: Mapping[str, int], most: int) -> Sequence[tuple[UUID, str, datetime]]:
         """Return items, with texts and moments, that have most of some lexemes by their weights, the latest first.
@@ -293,6 +298,7 @@ class Source:
         values = {
             "user_id": self.query.user_id,
             "space_id": self.query.space_id,
+            "tag": self.query.tag,
             "ids": Ids(each.candidate.id for each in scored),
             "model_id": model_id,
             "vector": HalfVector(asked) if asked is not None else None,
@@ -324,6 +330,8 @@ class Source:
             "theme": query.theme,
             "types": types,
             "created_after": query.created_after,
+            "only": Ids(query.only),
+            "tag": query.tag,
         }
 
 
@@ -342,7 +350,7 @@ def many_wait(source: Source, semantic: SemanticLeg, pool: Sequence[Candidate]) 
     space, what the keyword leg listed is a sample: that leg does not know of vectors.
     """
     query, found = source.query, len(semantic.cosines)
-    whole = query.shelf is MEMORIES and not query.filtered
+    whole = query.shelf.holds_memories and not query.filtered
     if whole and found < source.depth:
         waiting, of = query.scope_size - found, query.scope_size
     else:

@@ -11,7 +11,6 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from memory.embedding.likeness import cosine_of
-from memory.shelves import MEMORIES
 from retrieval import asked_days
 from retrieval.about import Asked, without_names
 from retrieval.answers import (
@@ -80,7 +79,7 @@ class Hearing:
     def may_read(self) -> bool:
         """Tell whether what was found may be read at all."""
         # The reader learned from notes; an entity is a name and what was gathered of it.
-        return self.source.query.shelf is MEMORIES and self.judge.is_asked_for and self.judge.is_for_readers
+        return self.source.query.shelf.holds_memories and self.judge.is_asked_for and self.judge.is_for_readers
 
     def is_answered(
         self, reader: Callable[[], Reader | None], scored: Sequence[Scored], weighed: Sequence[Scored]

@@ -10,6 +10,7 @@ from uuid import UUID
 
 from memory.embedding.likeness import reads_latin_alone, unrelated_cosine
 from memory.models import EmbeddingModel
+from memory.sharing import Shared
 from memory.shelves import MEMORIES, Shelf
 from retrieval.dates import Period
 from retrieval.policy import Policy
@@ -28,7 +29,8 @@ class Query:
 
     `shelf` is the kind of thing that is looked for. `scope_size` is how many of them the space has: it decides
     between an exact scan and the vector index. `theme` and `types` narrow memories alone, `conversation_id`
-    episodes.
+    episodes. What is `shared` of other spaces is looked for as well, each by a query of its own that knows which
+    memories are found by it, `only`, and by which `tag`.
     """
 
     user_id: UUID
@@ -42,6 +44,9 @@ class Query:
     scope_size: int = 0
     shelf: Shelf = MEMORIES
     conversation_id: UUID | None = None
+    shared: tuple[Shared, ...] = ()
+    only: tuple[UUID, ...] = ()
+    tag: str | None = None
 
     @property
     def filtered(self) -> bool:
@@ -79,10 +84,14 @@ class Dense:
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """A result with everything that explains it; `snippet` is the text, cut where the budget ended."""
+    """A result with everything that explains it; `snippet` is the text, cut where the budget ended.
+
+    `shared` is by what it was found, where it is of another space.
+    """
 
     ranked: Ranked
     snippet: str
+    shared: Shared | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections import deque
 from collections.abc import Container, Sequence
 from dataclasses import replace
 from datetime import datetime
@@ -16,7 +17,7 @@ from retrieval.eras import Era, era_of
 from retrieval.fusion import clip, evidence, fuse, keyword_share
 from retrieval.policy import Policy
 from retrieval.silence import ALL, SHOWN_EARLY, log_odds
-from retrieval.types import Candidate, Score, Scored
+from retrieval.types import Candidate, Ranked, Score, Scored
 
 _DAY = 86_400.0
 _WORD = re.compile(r"\w+")
@@ -158,6 +159,31 @@ def look_again(scored: Sequence[Scored], policy: Policy, *, question: str, now: 
         behind = policy.reading_weight * (likeliest - (usual if sureness is None else log_odds(sureness)))
         again.append(_again(each, policy, now, when=when, change=change, behind=behind))
     return in_order(again)
+
+
+def merged(found: Sequence[Sequence[Ranked]], policy: Policy) -> list[Ranked]:
+    """Return what several searches for one question found as one ranking, each in its own order; no text twice.
+
+    What was read has lost by the likeliest answer of its own search alone: it loses by the likeliest of all.
+    """
+    likeliest = [_likeliest(hits) for hits in found]
+    of_all = max((each for each in likeliest if each is not None), default=0.0)
+    weight = policy.alpha * policy.reading_weight
+    behind = [0.0 if own is None else weight * (of_all - own) for own in likeliest]
+    waiting = [deque(hits) for hits in found]
+    best: dict[str, Ranked] = {}
+    while any(waiting):
+        heads = [hits[0].scored.standing if hits else -math.inf for hits in waiting]
+        worth = [standing - less for standing, less in zip(heads, behind, strict=True)]
+        hit = waiting[worth.index(max(worth))].popleft()
+        best.setdefault(hit.scored.candidate.text, hit)
+    return [replace(hit, rank=place) for place, hit in enumerate(best.values(), 1)]
+
+
+def _likeliest(hits: Sequence[Ranked]) -> float | None:
+    """Return the log-odds of the likeliest answer among those that were read; None where none was."""
+    read = [each.scored.candidate.sureness for each in hits]
+    return max((log_odds(each) for each in read if each is not None), default=None)
 
 
 def in_order(scored: Sequence[Scored]) -> list[Scored]:

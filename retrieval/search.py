@@ -8,14 +8,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from itertools import chain, zip_longest
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 from sqlalchemy.exc import DBAPIError, IntegrityError, OperationalError, SQLAlchemyError
 from sqlalchemy.orm import Session
 
 from memory.scripts import one_form
-from memory.shelves import MEMORIES
+from memory.sharing import Shared, shared_ids
 from retrieval import asked_period
 from retrieval.about import NOTHING_ASKED, meant, understand
 from retrieval.answers import asks_who, pictures, says_nothing, unquoted, unsigned
@@ -32,7 +32,8 @@ from retrieval.phrases import quoted, says
 from retrieval.policy import Policy
 from retrieval.query import MAX_QUERY, Dense, Hit, Query, Result
 from retrieval.respelling import respelled, rewritten
-from retrieval.scoring import in_talk, look_again, rank, rank_by_time
+from retrieval.scoring import in_talk, look_again, merged, rank, rank_by_time
+from retrieval.shelf_sql import SHARED
 from retrieval.told_days import READ
 from retrieval.types import Candidate, Ranked, Scored, Vector
 from retrieval.unspaced import is_unspaced, telling
@@ -99,10 +100,40 @@ class _Run:
     def search(self, dense: Dense | None) -> Result:
         """Search for a question, and where it asks for several things, also for each of them."""
         with self.course.timed("total"):
-            question = self._question()
-            if parts := parts_of(question, self.source.policy.parts):
-                return self._search_parts(dense, question, parts)
-            return self._search(dense, question, may_respell=True)
+            return self._search_all(dense) if self.source.query.shared else self._search_one(dense)
+
+    def _search_one(self, dense: Dense | None) -> Result:
+        question = self._question()
+        if parts := parts_of(question, self.source.policy.parts):
+            return self._search_parts(dense, question, parts)
+        return self._search(dense, question, may_respell=True)
+
+    def _search_all(self, dense: Dense | None) -> Result:
+        """Bring what the space has and what others share with it, the better one first: each is searched by itself.
+
+        So nothing but what is shared tells of another space, be it how often it has a word.
+        """
+        query, session, now = self.source.query, self.source.session, self.source.now
+        own = self._over(shared=())
+        found, by = [own._search_one(dense)], dict[UUID, Shared]()
+        for each in query.shared:
+            if only := tuple(shared_ids(session, query.user_id, each, now=now)):
+                part = {"space_id": each.space_id, "tag": each.tag, "only": only, "scope_size": len(only)}
+                result = self._over(shared=(), shelf=SHARED, **part)._search_one(dense)
+                found.append(result)
+                by |= {hit.ranked.scored.candidate.id: each for hit in result.hits}
+        best = merged([[hit.ranked for hit in result.hits] for result in found], self.source.policy)
+        self.more = len(best) > query.limit or any(result.more for result in found)
+        self.withheld = 0 if best else found[0].withheld
+        result = self._cut(best[: query.limit], sum(each.considered for each in found))
+        hits = [replace(hit, shared=by.get(hit.ranked.scored.candidate.id)) for hit in result.hits]
+        return replace(result, hits=tuple(hits), period=found[0].period)
+
+    def _over(self, **changes: Any) -> _Run:
+        """Return a search over something else in the same course, whatever its budget."""
+        return replace(
+            self, source=replace(self.source, query=replace(self.source.query, token_budget=None, **changes))
+        )
 
     def _search_parts(self, dense: Dense | None, question: str, parts: Sequence[str]) -> Result:
         """Bring what the whole question finds and what each part of it does, in turn, from the best on.
@@ -129,8 +160,7 @@ class _Run:
 
     def _asked(self, question: str) -> _Run:
         """Return a search for another question in the same course, whatever its budget."""
-        query = replace(self.source.query, text=question, token_budget=None)
-        return replace(self, source=replace(self.source, query=query))
+        return self._over(text=question)
 
     def _search(self, dense: Dense | None, question: str, *, may_respell: bool) -> Result:
         if says_nothing(question):
@@ -226,7 +256,7 @@ class _Run:
 
     def _period(self, question: str) -> Period | None:
         """Return the time that is asked for where nothing else is; entities and exchanges have no time of their own."""
-        if self.source.query.shelf is not MEMORIES or self.source.policy.date_boost == 0:
+        if not self.source.query.shelf.holds_memories or self.source.policy.date_boost == 0:
             return None
         # Quotes mean the words, those of a date too; and what asks for words asks for more than a time.
         if unquoted(question) != question:
@@ -308,7 +338,7 @@ class _Run:
 
     def _widen(self, scored: Sequence[Scored], model_id: UUID | None, asked: Vector | None) -> list[Scored]:
         """Read what is shown and write the last scores; who changes these at this moment must not cost the answer."""
-        saving = self.source.query.shelf is MEMORIES
+        saving = self.source.query.shelf.holds_memories
         try:
             return self.source.widen(scored, model_id, asked=asked, saving=saving)
         except (IntegrityError, OperationalError) as error:

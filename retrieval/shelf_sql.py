@@ -6,9 +6,14 @@ for each search.
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 
 from memory.shelves import ENTITIES, EPISODES, MEMORIES, Shelf
+
+# Of the memories of a space those that a share lets be found in another: `only` are their ids, `tag` is what they have.
+SHARED = replace(
+    MEMORIES, name="shared memory", in_scope=f"{MEMORIES.in_scope} AND x.memory_id = ANY(%(only)b::uuid[])"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +104,19 @@ _ENTITY = ShelfSql(
     joined="",
 )
 
-_SHELVES = {MEMORIES: _MEMORY, EPISODES: _EPISODE, ENTITIES: _ENTITY}
+# Nothing is told of the others: neither how many have a word, nor what a summary of several says.
+_SHARED = replace(
+    _MEMORY,
+    statistics="""
+    SELECT count(*)::float8 AS n, coalesce(avg(
+        (SELECT sum(cardinality(t.positions)) FROM unnest(m.tsv) t)
+    ), 0)::float8 AS mean_length
+    FROM memories m WHERE m.user_id = %(user_id)s AND m.id = ANY(%(only)b::uuid[])""",
+    served=f"{_MEMORY.served} AND %(tag)s::text = ANY(m.tags)",
+    joined=_MEMORY.joined.replace("y.role <> 'system'", "y.role <> 'system' AND %(tag)s::text = ANY(y.tags)"),
+)
+
+_SHELVES = {MEMORIES: _MEMORY, SHARED: _SHARED, EPISODES: _EPISODE, ENTITIES: _ENTITY}
 
 _NARROWED = "JOIN {items} m ON m.user_id = x.user_id AND m.id = x.{item}{narrows}"
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import asdict
 from functools import cache, lru_cache
 
-from memory.shelves import MEMORIES, Shelf
+from memory.shelves import Shelf
 from retrieval.shelf_sql import filled
 
 # The distance itself is selected, not the cosine: an expression that is also the sort key is worked out once a row.
@@ -284,7 +284,7 @@ def pictured_statement(shelf: Shelf, *, filtered: bool) -> str:
 @cache
 def signed_statement(shelf: Shelf, *, filtered: bool) -> str:
     """The items that have a name with signs, the latest first, with the numbers that BM25 takes of it."""
-    said = "(m.text || ' ' || tags_text(m.tags))" if shelf is MEMORIES else shelf.text
+    said = "(m.text || ' ' || tags_text(m.tags))" if shelf.holds_memories else shelf.text
     return filled(_SIGNED, shelf, filtered=filtered, said=said)
 
 
@@ -334,15 +334,15 @@ def spelled_statement(shelf: Shelf, *, filtered: bool) -> str:
 
 
 @cache
-def kept_near_statement(*, filtered: bool) -> str:
+def kept_near_statement(shelf: Shelf, *, filtered: bool) -> str:
     """The memories that have a word of one of some queries and were kept in the time of that, with their texts."""
-    return filled(_KEPT_NEAR, MEMORIES, filtered=filtered)
+    return filled(_KEPT_NEAR, shelf, filtered=filtered)
 
 
 @cache
-def of_the_time_statement(*, filtered: bool) -> str:
+def of_the_time_statement(shelf: Shelf, *, filtered: bool) -> str:
     """The latest memories of a time."""
-    return filled(_OF_THE_TIME, MEMORIES, filtered=filtered)
+    return filled(_OF_THE_TIME, shelf, filtered=filtered)
 
 
 @cache

@@ -23,6 +23,7 @@ from memory.models import Space
 from memory.prepared import prepare
 from memory.remember import remember_many
 from memory.restore import Restorable, list_restorable, restore
+from memory.scope import read_scope
 from memory.spaces import DEFAULT_SPACE, get_space, lock_space_of, without_memory
 from memory.themes import delete_theme
 from memory.trace import Outcome, Trace
@@ -192,6 +193,35 @@ def visible_entry(memory_id: UUID) -> Entry:
     if entry is None or who.space_id not in {None, entry.memory.space_id}:
         raise NotFoundError("there is no such memory")
     return without_foreign_source(entry)
+
+
+def readable_entry(memory_id: UUID) -> tuple[Entry, Space]:
+    """Return one memory, and the space whose switches hold for reading it; raises `NotFoundError` as `visible_entry`.
+
+    A confined token reads in its own space what is shared with it, too.
+    """
+    who = credential()
+    try:
+        entry = visible_entry(memory_id)
+    except NotFoundError:
+        shared = _shared_entry(memory_id)
+        if shared is None:
+            raise
+        return shared, space_for(None)
+    return entry, space_at(entry.memory.space_id if who.space_id is None else who.space_id)
+
+
+def _shared_entry(memory_id: UUID) -> Entry | None:
+    """Return a memory of another space that a search by this confined token may find."""
+    who = credential()
+    if who.space_id is None:
+        return None
+    entry = get_entry(session(), who.user_id, memory_id, now=utc_now())
+    if entry is None or entry.memory.status != "active":
+        return None
+    scope = read_scope(session(), who.user_id, who.session_key, space_id=who.space_id)
+    found = any(each.space_id == entry.memory.space_id and each.tag in entry.memory.tags for each in scope.shared)
+    return without_foreign_source(entry) if found else None
 
 
 def without_foreign_source(entry: Entry) -> Entry:

@@ -8,11 +8,12 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from uuid import UUID
 
-from sqlalchemy import select
+from sqlalchemy import ColumnElement, and_, any_, literal, or_, select
 from sqlalchemy.orm import Session
 
 from memory.models import Memory
 from memory.rates import count_use
+from memory.sharing import Shared
 from retrieval.passage import ELLIPSIS
 from retrieval.policy import Policy
 from retrieval.query import Hit, Query, Result
@@ -79,13 +80,17 @@ def remembered(session: Session, query: Query, policy: Policy, now: datetime) ->
 def _unchanged(session: Session, query: Query, ids: list[UUID], at: datetime, now: datetime) -> set[UUID]:
     statement = select(Memory.id).where(
         Memory.user_id == query.user_id,
-        Memory.space_id == query.space_id,
+        or_(Memory.space_id == query.space_id, *(_is_of(each) for each in query.shared)),
         Memory.id.in_(ids),
         Memory.status == "active",
         Memory.updated_at <= at,
         Memory.expires_at.is_(None) | (Memory.expires_at > now),
     )
     return set(session.scalars(statement))
+
+
+def _is_of(shared: Shared) -> ColumnElement[bool]:
+    return and_(Memory.space_id == shared.space_id, literal(shared.tag) == any_(Memory.tags))
 
 
 def _own_text(hit: Hit) -> bool:

@@ -94,6 +94,7 @@ def find(
             scope_size=_size(shelf, who.user_id, target.space),
             shelf=shelf,
             conversation_id=conversation if within else None,
+            shared=target.shared if shelf is MEMORIES else (),
         )
         return _ranked_by(weights, target, _answered(query, chosen, target, now))
 

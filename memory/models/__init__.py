@@ -1,6 +1,6 @@
 """The tables. Importing this package registers all of them on `Base.metadata`."""
 
-from memory.models.accounts import Space, Theme, Token, User
+from memory.models.accounts import Share, Space, Theme, Token, User
 from memory.models.base import Base
 from memory.models.conversations import (
     Conversation,
@@ -66,6 +66,7 @@ __all__ = [
     "RecallMark",
     "Revision",
     "SessionState",
+    "Share",
     "Space",
     "Theme",
     "Token",

@@ -62,6 +62,24 @@ class Space(Base):
         return self.documents >= self.soft_cap
 
 
+class Share(Base):
+    """Memories of a space that are found in another one as well: the active ones that have a tag."""
+
+    __tablename__ = "shares"
+    __table_args__ = (
+        ForeignKeyConstraint(["user_id", "space_id"], ["spaces.user_id", "spaces.id"], ondelete="CASCADE"),
+        ForeignKeyConstraint(["user_id", "found_in"], ["spaces.user_id", "spaces.id"], ondelete="CASCADE"),
+        CheckConstraint("space_id <> found_in", name="apart"),
+        Index("ix_shares_found_in", "user_id", "found_in"),
+    )
+
+    user_id: Mapped[Owner]
+    space_id: Mapped[UUID] = mapped_column(primary_key=True)
+    tag: Mapped[str] = mapped_column(primary_key=True)
+    found_in: Mapped[UUID] = mapped_column(primary_key=True)
+    created_at: Mapped[Moment]
+
+
 class Theme(Base):
     """An optional grouping of one user's memories."""
 

@@ -29,6 +29,7 @@ from memory.importing import LEFT_BEHIND, import_document, restored_tables
 from memory.notebooks.marks import mark_right
 from memory.notebooks.notebooks import create_notebook
 from memory.preferences import prompt, save
+from memory.sharing import share
 from memory.spaces import get_space, list_spaces
 from memory.wordings import Merged, keep_wordings
 from retrieval.policy import NAMED, kept_policy
@@ -79,8 +80,7 @@ def comparable(document):
 
     def row_of(section, row):
         row = {key: value for key, value in row.items() if key != "needs_embedding"}
-        if "space_id" in row:
-            row["space_id"] = names[row["space_id"]]
+        row |= {name: names[row[name]] for name in ("space_id", "found_in") if name in row}
         if section == "spaces":
             row = {key: value for key, value in row.items() if key not in {"id", "updated_at"}}
         if section == "entities":
@@ -120,6 +120,7 @@ def full(runtime, new_person):
         mark_right(session, book.user_id, "What is the rent?", higher.id, now=utc_now())
         keep_wordings(session, book.user_id, [Merged(seats.id, b"", "Ada wants the aisle seats", utc_now())])
         save(session, book.user_id, "Answer briefly.", source="test", now=utc_now(), actor="test")
+        share(session, book.user_id, "studio", "rent", "default", now=utc_now(), actor="test")
     return book
 
 
@@ -127,7 +128,7 @@ def test_every_section_comes_in_or_stays_behind_on_purpose():
     assert {table.name for table in restored_tables()} | LEFT_BEHIND == set(sections())
 
 
-@pytest.mark.parametrize("later", ["facts", "wordings"])
+@pytest.mark.parametrize("later", ["facts", "shares", "wordings"])
 def test_a_document_from_before_there_was_a_section_comes_in(full, bobs_book, later):
     document = {name: each for name, each in exported(full).items() if name != later}
     assert bring_in(bobs_book, document)[later] == 0
@@ -181,6 +182,7 @@ def test_all_that_was_exported_is_there_again(full, bobs_book):
         "facts",
         "cells",
         "recall_marks",
+        "shares",
     ):
         assert (name, counts[name]) == (name, len(before[name]))
         assert counts[name] > 0
@@ -366,6 +368,12 @@ def _half_pair_and_half_a_file(document):
     return json.dumps({"half": "\ud800", **document})[:-200]
 
 
+def _within_itself(document):
+    [share] = document["shares"]
+    share["found_in"] = share["space_id"]
+    return document
+
+
 def _a_hundred_more_wordings(document):
     [wording] = document["wordings"]
     document["wordings"] += [{**wording, "text": f"Ada wants aisle seat {n}"} for n in range(100)]
@@ -425,6 +433,9 @@ def _circle(document):
             r"supersedes what is not in the document",
         ),
         (_circle, r"supersedes itself"),
+        (_set("shares", found_in=NOBODY), r"shares, row 1, found_in: there is no such space in the document"),
+        (_within_itself, r"shares, row 1, found_in: must be another space"),
+        (_set("shares", tag=" "), r"shares, row 1, tag: must not be empty"),
         (_drop("memories", "text"), r"memories, row 4, text: Field required"),
         (_set("spaces", policy={"alpha": "much"}), r"spaces, row 2, policy: alpha"),
         (_set("spaces", slug="A B"), r"spaces, row 2, slug: must be 1 to 64"),

@@ -176,6 +176,11 @@ def bobs_rows(runtime, new_person, owner):
                 f" FROM {items} i JOIN embedding_models m USING (user_id) WHERE i.user_id = :u"
                 for kind, items in (("episode", "episodes"), ("entity", "entities"))
             ),
+            "INSERT INTO spaces (user_id, id, slug, name, soft_cap, policy, created_at, updated_at)"
+            " VALUES (:u, uuidv7(), 'club', 'Club', 9, '{}', now(), now())",
+            "INSERT INTO shares SELECT s.user_id, s.id, 'of bob', o.id, now()"
+            " FROM spaces s JOIN spaces o ON s.slug = 'default' AND o.slug = 'club' AND o.user_id = s.user_id"
+            " WHERE s.user_id = :u",
         ):
             connection.execute(text(statement), {"u": bob.id})
     yield bob

@@ -307,6 +307,9 @@ def keep_house(agent, person):
     for path in ("", "/attic", "/policies"):
         agent.get(f"/v1/spaces{path}")
     agent.patch("/v1/spaces/attic", {"name": "Attic"})
+    agent.get("/v1/spaces/attic/shares")
+    agent.post("/v1/spaces/attic/shares", {"tag": "tools", "found_in": "default"})
+    agent.delete("/v1/spaces/attic/shares", tag="tools", found_in="default")
     expected = agent.get("/v1/spaces/attic/contents").json["expect"]
     agent.delete("/v1/spaces/attic", contents="move", expect=expected)
     for slug in ("house", "shed"):

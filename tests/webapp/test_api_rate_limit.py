@@ -277,3 +277,18 @@ def test_a_page_that_was_not_searched_leaves_no_earlier_answer_to_mean(agent, li
     pages_about(limited_app, ada, "bees", "honey", "summer")
     kept = rows(ada, "SELECT arguments ->> 'query', hits FROM tool_calls ORDER BY created_at DESC LIMIT 1")
     assert [tuple(each) for each in kept] == [("summer", 0)]
+
+
+def test_what_is_shared_no_more_is_out_of_the_last_answer(agent, ada):
+    shared = add_space(ada, "shared")
+    agent.store("Bees sting where they are pressed", space=shared, tags=["bees"])
+    agent.post(f"/v1/spaces/{shared}/shares", {"tag": "bees", "found_in": "default"})
+    embed(ada)
+    found = {hit["id"]: hit.get("space") for hit in search(agent)["results"]}
+    assert list(found.values()).count("shared") == 1
+    search(agent, "another question")
+    again = search(agent)
+    assert again["degraded"] == ["rate_limited"]
+    assert {hit["id"]: hit.get("space") for hit in again["results"]} == found
+    agent.delete(f"/v1/spaces/{shared}/shares", tag="bees", found_in="default")
+    assert not any("space" in hit for hit in search(agent)["results"])

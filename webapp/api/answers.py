@@ -336,6 +336,20 @@ class TouchedAnswer(BaseModel):
     tokens_revoked: int
 
 
+class SharingAnswer(BaseModel):
+    """The memories of a space that have a tag, in this spelling, are found in another space as well."""
+
+    space: str
+    tag: str
+    found_in: str
+
+
+class SharesAnswer(BaseModel):
+    """What is shared from a space, then what of others is found in it."""
+
+    shares: list[SharingAnswer]
+
+
 class ContentsAnswer(BaseModel):
     """What is in a space, what each choice would touch, and the word to `expect`; the default has no choice.
 

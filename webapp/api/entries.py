@@ -48,6 +48,7 @@ from webapp.operations import (
     change,
     incognito_spaces,
     is_incognito,
+    readable_entry,
     remove,
     restore_version,
     scope_for,
@@ -141,11 +142,15 @@ def _space_of(body: BatchBody) -> str | None:
 @bp.get("/<uuid:entry_id>", summary="Read a memory", responses={"200": WholeEntryAnswer})
 @needs("read")
 def read(path: EntryPath) -> Response:
-    """Answer every field, the state of its vector, and what may be an update of it."""
-    entry = visible_entry(path.entry_id)
-    if is_incognito(space_for(entry.space)):
+    """Answer every field, the state of its vector, and what may be an update of it.
+
+    A token of one space reads what is shared with that space, too.
+    """
+    entry, space = readable_entry(path.entry_id)
+    if is_incognito(space):
         raise RefusedError("incognito", "this session is incognito: nothing is recalled")
-    links = possible_updates(session(), credential().user_id, path.entry_id)
+    own = entry.memory.space_id == space.id
+    links = possible_updates(session(), credential().user_id, path.entry_id) if own else ()
     updates = [{"id": str(memory.id), "text": memory.text, "differs_in": link.differs_in} for link, memory in links]
     return jsonify({**entry_json(entry), "possible_updates": updates})
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict
 from http import HTTPStatus
 from typing import Any, Literal
+from uuid import UUID
 
 from flask import Response, abort, jsonify, make_response
 from pydantic import Field
@@ -12,13 +13,21 @@ from pydantic import Field
 from memory.capacity import beyond
 from memory.errors import InvalidError
 from memory.models import Space
+from memory.sharing import Sharing, share, sharings, unshare
 from memory.space_contents import contents_of
 from memory.space_removal import remove_space
 from memory.spaces import DEFAULT_SPACE, create_space, page_spaces, update_space
 from retrieval.policy import NAMED, policy_from
-from webapp.api.answers import ContentsAnswer, PoliciesAnswer, RemovedSpaceAnswer, SpaceAnswer, SpacesAnswer
+from webapp.api.answers import (
+    ContentsAnswer,
+    PoliciesAnswer,
+    RemovedSpaceAnswer,
+    SharesAnswer,
+    SpaceAnswer,
+    SpacesAnswer,
+)
 from webapp.api.blueprint import api_blueprint
-from webapp.api.schemas import Cursor, Line, Query, Slug, SpaceBody, SpacePatch, SpacePath, space_json
+from webapp.api.schemas import Cursor, Line, Query, Slug, SpaceBody, SpacePatch, SpacePath, Strict, Tag, space_json
 from webapp.context import credential, runtime, session, utc_now
 from webapp.errors import problem
 from webapp.guards import needs, require_scope
@@ -38,6 +47,20 @@ class ContentsQuery(Query):
     """Which space would take what is kept."""
 
     into: Slug = DEFAULT_SPACE
+
+
+class ShareBody(Strict):
+    """Which memories of the space are found in another one as well: those that have the tag."""
+
+    tag: Tag
+    found_in: Slug
+
+
+class ShareQuery(Query):
+    """Which share."""
+
+    tag: Tag
+    found_in: Slug
 
 
 class RemovalQuery(Query):
@@ -115,7 +138,8 @@ def patch(path: SpacePath, body: SpacePatch) -> Response:
 def contents(path: SpacePath, query: ContentsQuery) -> Response:
     """Answer how much is in a space, how many of each thing each choice touches, and the word to `expect`."""
     space, user_id = space_in_address(path.slug), credential().user_id
-    _refuse_confined()
+    # What is merged would tell what the default space holds.
+    _refuse_confined("remove it")
     refuse_to_join(query.into)
     found = contents_of(session(), user_id, space, into=query.into, keys=runtime().keys, now=utc_now())
     shown = asdict(found)
@@ -132,7 +156,7 @@ def delete(path: SpacePath, query: RemovalQuery) -> Response:
     of the space are revoked.
     """
     slug = space_in_address(path.slug).slug
-    _refuse_confined()
+    _refuse_confined("remove it")
     if query.contents == "forget":
         require_scope("forget")
     refuse_to_join(query.into)
@@ -152,6 +176,49 @@ def delete(path: SpacePath, query: RemovalQuery) -> Response:
     return jsonify({"space": slug, "removed": True, "contents": query.contents, **done})
 
 
+@bp.get("/<slug>/shares", summary="What a space shares, and what is shared with it", responses={"200": SharesAnswer})
+@needs("read")
+def shares(path: SpacePath) -> Response:
+    """Answer which memories of the space are found in others, then which of others are found in it."""
+    space = space_in_address(path.slug)
+    _refuse_confined("see what spaces share")
+    return jsonify(_shares_json(space.id))
+
+
+@bp.post("/<slug>/shares", summary="Share what has a tag with another space", responses={"201": SharesAnswer})
+@needs("write")
+def add_share(path: SpacePath, body: ShareBody) -> Response:
+    """Let searches in the space `found_in` find the active memories of this one that have the tag, in this spelling.
+
+    They stay where they are, and nobody changes them from there. Answers what is shared by then.
+    """
+    space, who = space_in_address(path.slug), credential()
+    _refuse_confined("share anything")
+    refuse_in_incognito(space.id)
+    refuse_to_join(body.found_in)
+    share(session(), who.user_id, space.slug, body.tag, body.found_in, now=utc_now(), actor=who.actor)
+    answer = _shares_json(space.id)
+    session().commit()
+    return make_response(jsonify(answer), 201)
+
+
+@bp.delete("/<slug>/shares", summary="Stop a share", responses={"200": SharesAnswer})
+@needs("write")
+def drop_share(path: SpacePath, query: ShareQuery) -> Response:
+    """Let nobody find there any more what has the tag; answers what is shared by then."""
+    space, who = space_in_address(path.slug), credential()
+    _refuse_confined("share anything")
+    sharing = Sharing(space.slug, query.tag, query.found_in)
+    unshare(session(), who.user_id, sharing, now=utc_now(), actor=who.actor)
+    answer = _shares_json(space.id)
+    session().commit()
+    return jsonify(answer)
+
+
+def _shares_json(space_id: UUID) -> dict[str, Any]:
+    return {"shares": [asdict(each) for each in sharings(session(), credential().user_id, space_id)]}
+
+
 def _check_cap(space: Space, soft_cap: int, agreed: int) -> None:
     """Raise `InvalidError` for a soft cap that lets more memories go than was agreed to."""
     lost = beyond(session(), space, soft_cap, utc_now()) if soft_cap < space.soft_cap else 0
@@ -162,10 +229,9 @@ def _check_cap(space: Space, soft_cap: int, agreed: int) -> None:
         require_scope("forget")
 
 
-def _refuse_confined() -> None:
+def _refuse_confined(what: str) -> None:
     if credential().space_id is not None:
-        # What is merged would tell what the default space holds.
-        abort(problem(HTTPStatus.FORBIDDEN, "a token that is confined to one space cannot remove it"))
+        abort(problem(HTTPStatus.FORBIDDEN, f"a token that is confined to one space cannot {what}"))
 
 
 @bp.get("/policies", summary="The named ranking policies", responses={"200": PoliciesAnswer})

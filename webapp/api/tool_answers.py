@@ -99,6 +99,7 @@ class HitAnswer(ReasonsAnswer):
     created_at: str = Moment
     tags: list[str]
     source_ids: list[str]
+    space: str | None = Field(None, description="The space that shares it, where it is not of the one searched.")
 
 
 class FoundAnswer(BaseModel):

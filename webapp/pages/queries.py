@@ -13,6 +13,7 @@ from sqlalchemy import select
 from memory.browse import Entry, Filters, Page, get_entry, list_counted, list_ids, possible_updates
 from memory.models import Memory, PossibleUpdate, Space
 from memory.said import said_words
+from memory.sharing import Sharing, found_in_of
 from memory.spaces import DEFAULT_SPACE, SpaceOffer, offer_spaces
 from memory.summing_up import summed_up
 from memory.themes import check_theme, list_themes
@@ -93,6 +94,8 @@ class Opened:
     # Of a summary what it sums up, and what sums up a memory.
     sources: Sequence[Memory]
     summaries: Sequence[Memory]
+    # By which of its tags it is found in other spaces as well.
+    shares: Sequence[Sharing]
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,7 +178,9 @@ def opened(memory_id: UUID) -> Opened:
     older = get_entry(session(), user_id, older_id, now=utc_now()) if older_id else None
     newer = select(Memory).where(Memory.user_id == user_id, Memory.supersedes == memory_id).order_by(Memory.created_at)
     updates = possible_updates(session(), user_id, memory_id)
-    return Opened(entry, updates, older, session().scalars(newer).all(), *summed_up(session(), entry.memory, utc_now()))
+    summed = summed_up(session(), entry.memory, utc_now())
+    shares = found_in_of(session(), entry.memory) if entry.memory.status == "active" else ()
+    return Opened(entry, updates, older, session().scalars(newer).all(), *summed, shares)
 
 
 def neighbours(outcome: Outcome) -> list[tuple[Neighbour, Entry | None]]:

@@ -9,13 +9,16 @@ from typing import Any
 from pydantic import BaseModel, Field
 from sqlalchemy import func, select
 
+from memory.drafts import MAX_TAG_LENGTH
 from memory.errors import InvalidError
 from memory.models import Conversation, Space
+from memory.sharing import Shared, Sharing, shared_ids, sharings
 from memory.space_contents import Contents
 from memory.spaces import DEFAULT_SPACE, LONGEST_RETENTION, slug_of
 from retrieval.policy import Fusion, Policy, PolicyError
 from webapp.api.schemas import Line
-from webapp.context import credential, session
+from webapp.context import credential, session, utc_now
+from webapp.operations import incognito_spaces
 from webapp.pages.forms import ShownForm
 from webapp.pages.notebook_forms import WEIGHTS
 from webapp.pages.words import counted
@@ -56,6 +59,13 @@ class TakerForm(BaseModel):
     """Which space takes what is kept of one that goes."""
 
     into: Line = DEFAULT_SPACE
+
+
+class ShareForm(BaseModel):
+    """A tag, and the space in which what has it is found as well."""
+
+    tag: Line = Field("", max_length=MAX_TAG_LENGTH)
+    found_in: Line = ""
 
 
 class SettingsForm(ShownForm):
@@ -136,6 +146,33 @@ def rooms(spaces: Sequence[Space]) -> Sequence[Room]:
     grouped = select(Conversation.space_id, *counted).where(*held).group_by(Conversation.space_id)
     counts = {space_id: numbers for space_id, *numbers in session().execute(grouped)}
     return [Room(space, *counts.get(space.id, ())) for space in spaces]
+
+
+@dataclass(frozen=True, slots=True)
+class SharedTag:
+    """A share with the names of its spaces, whether it is from the space that is shown, and how many memories it is."""
+
+    sharing: Sharing
+    space: str
+    found_in: str
+    is_from_here: bool
+    memories: int
+
+
+def shared_tags(space: Space) -> Sequence[SharedTag]:
+    """Return what a space shares, then what of others is found in it; not with spaces that incognito keeps closed."""
+    user_id, hidden = credential().user_id, incognito_spaces() - {space.slug}
+    found = [each for each in sharings(session(), user_id, space.id) if hidden.isdisjoint({each.space, each.found_in})]
+    slugs = {slug for each in found for slug in (each.space, each.found_in)}
+    mine = select(Space).where(Space.user_id == user_id, Space.slug.in_(slugs))
+    spaces = {each.slug: each for each in session().scalars(mine)}
+
+    def shown(sharing: Sharing) -> SharedTag:
+        of, where = spaces[sharing.space], spaces[sharing.found_in]
+        ids = shared_ids(session(), user_id, Shared(of.id, of.slug, sharing.tag), now=utc_now())
+        return SharedTag(sharing, of.name, where.name, of.slug == space.slug, len(ids))
+
+    return [shown(each) for each in found]
 
 
 def address_of(name: str, slug: str, field: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from contextlib import suppress
 from dataclasses import replace
 from http import HTTPStatus
 from typing import Any
@@ -11,8 +12,9 @@ from flask import Response, flash, make_response, redirect, render_template, req
 from pydantic import ValidationError
 
 from memory.capacity import beyond
-from memory.errors import ConflictError, InvalidError, RefusedError
+from memory.errors import ConflictError, InvalidError, NotFoundError, RefusedError
 from memory.models import Space
+from memory.sharing import Sharing, share, unshare
 from memory.space_contents import contents_of
 from memory.space_removal import remove_space
 from memory.spaces import DEFAULT_SPACE, create_space, page_spaces, update_space
@@ -26,6 +28,7 @@ from webapp.pages.queries import offered_spaces
 from webapp.pages.space_forms import (
     NewSpaceForm,
     SettingsForm,
+    ShareForm,
     TakerForm,
     WeightsForm,
     address_of,
@@ -34,6 +37,7 @@ from webapp.pages.space_forms import (
     policy_of,
     rooms,
     settings_of,
+    shared_tags,
     weights_of,
 )
 from webapp.pages.visitor import guarded
@@ -140,6 +144,37 @@ def weigh(slug: str) -> Response:
     return _saved(slug, "weights")
 
 
+@bp.post("/spaces/<slug>/shares")
+def add_share(slug: str) -> Response:
+    """Let what has a tag be found in another space as well; the form comes back where a field does not fit."""
+    space, who = space_in_address(slug), credential()
+    try:
+        refuse_in_incognito(space.id)
+        form = parse(ShareForm, request.form)
+        refuse_to_join(form.found_in)
+        share(session(), who.user_id, slug, form.tag, form.found_in, now=utc_now(), actor=who.actor)
+    except ValidationError as error:
+        return _room(space, HTTPStatus.UNPROCESSABLE_ENTITY, sharing=request.form, problem=problems(error))
+    except (InvalidError, ConflictError) as error:
+        session().rollback()
+        found = {error.field or "tag": error.message}
+        return _room(space_in_address(slug), HTTPStatus.UNPROCESSABLE_ENTITY, sharing=request.form, problem=found)
+    except RefusedError:
+        found = {"tag": UNKEPT}
+        return _room(space_in_address(slug), HTTPStatus.UNPROCESSABLE_ENTITY, sharing=request.form, problem=found)
+    return _saved(slug, "shares")
+
+
+@bp.post("/spaces/<slug>/shares/stop")
+def drop_share(slug: str) -> Response:
+    """Stop a share; one that is stopped already stays so."""
+    space, who, form = space_in_address(slug), credential(), parse(ShareForm, request.form)
+    with suppress(NotFoundError):
+        sharing = Sharing(space.slug, form.tag, form.found_in)
+        unshare(session(), who.user_id, sharing, now=utc_now(), actor=who.actor)
+    return _saved(slug, "shares")
+
+
 def _saved(slug: str, what: str) -> Response:
     session().commit()
     if wants_fragment():
@@ -196,11 +231,14 @@ def _shelf(problem: dict[str, str], cursor: str | None = None) -> Response:
 
 
 def _room(space: Space, status: int = HTTPStatus.OK, **more: Any) -> Response:
-    context = {"given": None, "typed": None, "problem": {}, "saved": "", **more}
+    context = {"given": None, "typed": None, "sharing": None, "problem": {}, "saved": "", **more}
     context["room"] = rooms([space])[0]
     context |= {"fixed": space.slug == DEFAULT_SPACE, "fusions": FUSIONS, "sliders": SLIDERS, "scale_of": scale_of}
     context |= {"policy": policy_of(space), "usual": policy_for({}, None)}
     context |= {"shown": json.dumps(settings_of(space)), "shown_weights": json.dumps(weights_of(space))}
+    offer = offered_spaces()
+    places = replace(offer, pairs=[pair for pair in offer.pairs if pair[0] != space.slug])
+    context |= {"shared": shared_tags(space), "places": places}
     context["others"] = {name: value for name, value in sorted(space.policy.items()) if name not in WEIGHTS}
     return render("spaces/space.html", "spaces/_space.html", status, **context)
 

@@ -38,7 +38,7 @@ from webapp.api.schemas import (
 )
 from webapp.context import credential, session, zone
 from webapp.guards import may_read
-from webapp.operations import change, implied_space, remove, silent_spaces, skipped, space_for, store, visible_entry
+from webapp.operations import change, implied_space, readable_entry, remove, silent_spaces, skipped, space_for, store
 from webapp.recall import find
 from webapp.recording import hits_of, recalled
 from webapp.sources import NO_SOURCE, unknown_sources
@@ -52,7 +52,7 @@ from webapp.tools.base import (
     ToolResult,
     changes_in,
 )
-from webapp.tools.shown import answer_json, named, remarks, why_json
+from webapp.tools.shown import answer_json, named, place_json, remarks, why_json
 
 # Of a conversation, in what `query_memory` says of where a memory comes from.
 _LONGEST_NAME = 80
@@ -161,13 +161,16 @@ def _hit_json(hit: Hit, policy: Policy) -> dict[str, Any]:
         "created_at": moment(memory.created_at),
         "tags": list(memory.tags),
         "source_ids": list(memory.source_ids),
+        **place_json(hit),
         **why_json(hit, policy),
     }
 
 
 def _query_memory(arguments: QueryArguments) -> ToolResult:
     result = find(arguments.query, types=arguments.types)
-    said = where_said(session(), credential().user_id, [hit.ranked.scored.candidate.id for hit in result.hits])
+    # Of another space no conversation is told.
+    own = [hit.ranked.scored.candidate.id for hit in result.hits if hit.shared is None]
+    said = where_said(session(), credential().user_id, own)
     answer: dict[str, Any] = {
         "memories": [_recalled_json(hit, said) for hit in result.hits],
         "metadata": {"count": len(result.hits), "truncated": result.truncated or result.more},
@@ -196,6 +199,8 @@ def _provenance(hit: Hit, message: str | None, conversation: str | None) -> str:
     told = [f"{memory.role}, {local(memory.created_at, zone()):%Y-%m-%d}"]
     if sources := list(dict.fromkeys([*memory.source_ids[:3], *([message] if message else [])])):
         told.append(f"source {', '.join(sources)}")
+    if hit.shared is not None:
+        told.append(f"shared from the space {hit.shared.slug}")
     if conversation:
         told.append(f"in “{' '.join(conversation.split())[:_LONGEST_NAME]}”")
     return "; ".join(told)
@@ -238,10 +243,11 @@ def _add(arguments: AddArguments) -> ToolResult:
 
 
 def _get(arguments: ItemArguments) -> ToolResult:
-    entry = visible_entry(arguments.item_id)
-    if why := skipped(space_for(entry.space)):
+    entry, space = readable_entry(arguments.item_id)
+    if why := skipped(space):
         return ToolResult({"item": None, "degraded": [why]}, {"degraded": [why]}, private=True)
-    links = possible_updates(session(), credential().user_id, arguments.item_id)
+    own = entry.memory.space_id == space.id
+    links = possible_updates(session(), credential().user_id, arguments.item_id) if own else ()
     updates = [{"id": str(memory.id), "differs_in": link.differs_in} for link, memory in links]
     answer = {**entry_json(entry), "content": entry.memory.text, "possible_updates": updates}
     return ToolResult(answer, affected=(str(arguments.item_id),))

@@ -60,6 +60,11 @@ def why_json(hit: Hit, policy: Policy) -> dict[str, Any]:
     }
 
 
+def place_json(hit: Hit) -> dict[str, Any]:
+    """Return which space a hit is of, where that is another than was searched."""
+    return {"space": hit.shared.slug} if hit.shared is not None else {}
+
+
 def answer_json(result: Result, hits: list[dict[str, Any]]) -> dict[str, Any]:
     """Return a search's answer: the hits, and how the search went."""
     return {
