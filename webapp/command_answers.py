@@ -17,7 +17,7 @@ from memory.errors import InvalidError, NotFoundError
 from memory.models import Conversation
 from webapp.context import credential, runtime, session, utc_now
 from webapp.guards import is_named, may_read
-from webapp.operations import is_incognito, space_at, visible_entry
+from webapp.operations import is_incognito, readable_entry, space_at, visible_entry
 from webapp.recording import place_of_request
 
 # So many memories are listed, or named by one confirmation, at most.
@@ -162,12 +162,12 @@ def _conversation(name: str) -> Conversation:
     return found[0]
 
 
-def listed(ids: Sequence[UUID]) -> tuple[Item, ...]:
-    """Return those of the memories that the caller sees, in this order."""
+def listed(ids: Sequence[UUID], *, shared: bool = False) -> tuple[Item, ...]:
+    """Return those of the memories that the caller sees, in this order; `shared` also what it may only read."""
     items = []
     for memory_id in dict.fromkeys(ids):
         try:
-            entry = visible_entry(memory_id)
+            entry = readable_entry(memory_id)[0] if shared else visible_entry(memory_id)
         except NotFoundError:
             continue
         memory = entry.memory

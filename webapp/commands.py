@@ -133,7 +133,7 @@ def _carry_out(asked: Asked, intent: Intent) -> CommandResult:
 def _recall(asked: Asked, intent: Intent) -> CommandResult:
     if intent.target == "everything":
         return _recall_most(asked, intent)
-    found, why = _search(asked, intent.subject, _RECALLED + 1)
+    found, why = _search(asked, intent.subject, _RECALLED + 1, own=False)
     if why is not None:
         return _closed("recall", intent, why)
     items = found[:_RECALLED]
@@ -172,14 +172,17 @@ def _divided(items: Sequence[Any], subject: str) -> tuple[Sequence[Any], Sequenc
     return about, [item for item in items if item not in about]
 
 
-def _search(asked: Asked, subject: str, limit: int) -> tuple[Sequence[Any], str | None]:
-    """Return the memories found, best first, and why recall is closed if it is."""
-    result = find(subject, conversation=asked.conversation_id, limit=limit, token_budget=_ANY_LENGTH)
+def _search(asked: Asked, subject: str, limit: int, *, own: bool) -> tuple[Sequence[Any], str | None]:
+    """Return the memories found, best first, and why recall is closed if it is.
+
+    With `own` not what other spaces share, of which nothing is changed from here.
+    """
+    result = find(subject, conversation=asked.conversation_id, limit=limit, token_budget=_ANY_LENGTH, own=own)
     session().commit()
     if result.error:
         return (), "away"
     closed = next((why for why in result.degraded if why in {"incognito", "memory_off", "rate_limited"}), None)
-    return listed([hit.ranked.scored.candidate.id for hit in result.hits]), closed
+    return listed([hit.ranked.scored.candidate.id for hit in result.hits], shared=not own), closed
 
 
 _CLOSED = {
@@ -247,7 +250,7 @@ def _at(place: int | None, told: Sequence[T]) -> Sequence[T]:
 
 def _about(asked: Asked, intent: Intent) -> CommandResult:
     most = _MANY if intent.several else MOST
-    items, why = _search(asked, intent.subject, most)
+    items, why = _search(asked, intent.subject, most, own=True)
     if why is not None:
         return _closed(intent.kind, intent, why)
     sure = [item for item in items if speaks_of(item.text, intent.subject)]

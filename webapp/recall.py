@@ -61,13 +61,15 @@ def find(
     min_score: float | None = None,
     token_budget: int | None = None,
     policy: Mapping[str, Any] | None = None,
+    own: bool = False,
 ) -> Result:
     """Search a space as the caller; commits the scores it wrote. Empty, and says why, when recall is off.
 
     The scope is the space that is named, or the one that `conversation` is in at this moment, or else that of the
-    conversation in which the call is made; `within` narrows it to the one that is named. Over the limit of searches
-    `g.retry_after` is in how many seconds to ask again. A database that takes more than `LONGEST_STATEMENT` for one
-    statement counts as one that does not answer.
+    conversation in which the call is made; `within` narrows it to the one that is named. What other spaces share with
+    it is found as well, unless only its `own` is asked for. Over the limit of searches `g.retry_after` is in how many
+    seconds to ask again. A database that takes more than `LONGEST_STATEMENT` for one statement counts as one that does
+    not answer.
 
     Raises `PolicyError` for a field of `policy`; and to a person, who can set others, for weights of the space that no
     search can use. An agent's search does without them, and says so.
@@ -94,7 +96,7 @@ def find(
             scope_size=_size(shelf, who.user_id, target.space),
             shelf=shelf,
             conversation_id=conversation if within else None,
-            shared=target.shared if shelf is MEMORIES else (),
+            shared=target.shared if shelf is MEMORIES and not own else (),
         )
         return _ranked_by(weights, target, _answered(query, chosen, target, now))
 

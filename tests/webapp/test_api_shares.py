@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from api_agent import ENTRIES, Agent, add_space, embed, fields, rows
 from api_talk import Talk
+from spoken import say
 
 SHARED, PRIVATE = "The oven runs ten degrees too hot", "The oven was bought with the bonus of March"
 OWN = "Ines sings in the choir on Tuesdays"
@@ -150,6 +151,16 @@ def test_it_is_read_and_neither_changed_nor_forgotten_from_there(at_work, agent,
         at_work.tool("memory_delete", item_id=notes[0]),
     ]
     assert {response.status_code for response in asked} == {404}
+    assert agent.entry(notes[0])["text"] == SHARED
+
+
+def test_a_command_tells_what_is_shared_and_changes_nothing_of_it(agent, at_work, notes, share):
+    told = say(at_work, "What do you remember about the oven?")
+    assert [memory["id"] for memory in told["memories"]] == [notes[0]]
+    for agents in (at_work, agent):
+        in_work = {"conversation": Talk(agents, space="work").id}
+        assert not say(agents, "forget what I said about the oven", **in_work)["done"]
+    assert not say(at_work, "forget the first one")["done"]
     assert agent.entry(notes[0])["text"] == SHARED
 
 
