@@ -14,6 +14,7 @@ from memory.embedding.likeness import unrelated_cosine
 from memory.embedding.models import active_model
 from memory.llm import ChatModelError
 from memory.retention import BATCH, Aging, aging, put_away
+from memory.roll_ups import roll_up_of, say_anew
 from memory.time_zones import user_zone
 from retrieval.rollup import INSTRUCTION, ROOM, Group, grouped
 from retrieval.vectors import unit_vectors
@@ -47,6 +48,22 @@ def roll_up(user_id: UUID, space_id: UUID, deadline: float) -> int | None:
             some: Sequence[Aging] = rest[start : start + BATCH]
             total += len(put_away(session, user_id, space_id, some, keys=runtime().keys, now=utc_now()))
     return total
+
+
+def roll_up_again(user_id: UUID, memory_id: UUID) -> bool:
+    """Make a roll-up anew of what its sources say by now, under the head that it has; tells whether it changed."""
+    with user_session(runtime().sessions, user_id) as session:
+        made, zone = roll_up_of(session, user_id, memory_id), user_zone(session, user_id)
+    if made is None:
+        return False
+    head, *_ = made.text.splitlines()
+    # Outside of any transaction: a language model takes its time.
+    said = f"{head}\n{_said(Group(made.sources, None, None), zone)}"
+    with user_session(runtime().sessions, user_id) as session:
+        changed = say_anew(session, user_id, made, said, keys=runtime().keys, now=utc_now())
+    if changed:
+        nudge()
+    return changed
 
 
 def _put_away(user_id: UUID, space_id: UUID, group: Group[Aging], zone: tzinfo) -> int:

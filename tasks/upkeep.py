@@ -21,10 +21,11 @@ from memory.notebooks.notebooks import UNDO_WINDOW
 from memory.purge import purge
 from memory.rates import drop_old_counts
 from memory.retention import age_out, spaces_with_aged
+from memory.roll_ups import outdated
 from memory.samples import sample_anew
 from memory.telemetry import advance_totals
 from tasks.app import huey, runtime
-from tasks.rollup import roll_up
+from tasks.rollup import roll_up, roll_up_again
 
 logger = logging.getLogger(__name__)
 
@@ -133,6 +134,20 @@ def archive_aged() -> int:
             break
     if total:
         logger.info("%d memories were archived, as their spaces keep them no longer", total)
+    return total
+
+
+@huey.periodic_task(crontab(minute="37"))
+def roll_up_corrected() -> int:
+    """Make roll-ups anew of which a source was corrected since; returns how many say something else now."""
+    deadline, total = time.monotonic() + LONGEST_RUN, 0
+    with runtime().sessions() as session:
+        found = outdated(session)
+    for user_id, memory_id in found:
+        with _logged("the roll-up %s of user %s is not made anew", memory_id, user_id):
+            total += roll_up_again(user_id, memory_id)
+        if time.monotonic() >= deadline:
+            break
     return total
 
 

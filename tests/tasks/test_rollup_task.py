@@ -10,12 +10,14 @@ from sqlalchemy import text
 
 from memory.database import user_session
 from memory.drafts import Draft
+from memory.edit import update
 from memory.embedding.backfill import utc_now
+from memory.forget import forget
 from memory.llm import ChatModel
 from memory.remember import remember_many
 from memory.spaces import update_space
 from tasks.app import configure
-from tasks.upkeep import archive_aged
+from tasks.upkeep import archive_aged, roll_up_corrected
 
 pytestmark = pytest.mark.usefixtures("empty_queue")
 
@@ -75,6 +77,75 @@ def test_where_the_model_fails_it_is_an_extract(shelf, ask, runtime):
         archive_aged.call_local()
         configure(runtime)
     assert "- Glaze needs two coats" in ask(ACTIVE)[0]
+
+
+@pytest.fixture
+def correct(runtime, ada):
+    def _correct(said, becomes):
+        with user_session(runtime.sessions, ada.id) as session:
+            memory_id = session.scalar(text("SELECT id FROM memories WHERE text = :said"), {"said": said})
+            change = {"text": becomes}
+            update(session, ada.id, memory_id, change, keys=runtime.keys, now=utc_now(), actor="user")
+
+    return _correct
+
+
+def test_a_roll_up_says_what_its_source_was_corrected_to(shelf, ask, correct):
+    archive_aged.call_local()
+    assert roll_up_corrected.call_local() == 0
+    correct(TEXTS[1], "Glaze needs three coats")
+    (before,) = ask(ACTIVE)
+    assert roll_up_corrected.call_local() == 1
+    (after,) = ask(ACTIVE)
+    assert after == before.replace("two coats", "three coats")
+    assert roll_up_corrected.call_local() == 0
+
+
+def test_what_does_not_come_out_otherwise_is_looked_at_once(shelf, ask, correct, runtime):
+    archive_aged.call_local()
+    correct(TEXTS[1], "Glaze needs three coats")
+    with chat_endpoint() as endpoint:
+        endpoint.said = ask(ACTIVE)[0].partition("\n")[2]
+        configure(replace(runtime, chat_model=ChatModel(endpoint.url, "small")))
+        assert [roll_up_corrected.call_local() for _ in range(2)] == [0, 0]
+        configure(runtime)
+    assert len(endpoint.requests) == 1
+    assert ask("SELECT 1 FROM audit_events WHERE action = 'memory.updated' AND actor = 'system'") == []
+    assert "Glaze needs three coats" in endpoint.requests[0]["messages"][1]["content"]
+
+
+def test_what_its_owner_has_changed_stays_so(shelf, ask, correct):
+    archive_aged.call_local()
+    (made,) = ask(ACTIVE)
+    correct(made, "Of pots: see the blue folder")
+    correct(TEXTS[1], "Glaze needs three coats")
+    assert roll_up_corrected.call_local() == 0
+    assert ask(ACTIVE) == ["Of pots: see the blue folder"]
+
+
+def test_where_it_is_not_wanted_any_more_it_stays_as_it_is(shelf, ask, correct, runtime, ada):
+    archive_aged.call_local()
+    correct(TEXTS[1], "Glaze needs three coats")
+    with user_session(runtime.sessions, ada.id) as session:
+        update_space(session, ada.id, "default", {"roll_up": False}, now=utc_now(), actor="t")
+    assert roll_up_corrected.call_local() == 0
+
+
+def test_a_text_that_was_forgotten_is_not_said_again_and_the_rest_stays(shelf, ask, correct, runtime, ada):
+    archive_aged.call_local()
+    (before,) = ask(ACTIVE)
+    correct(TEXTS[1], "Glaze needs three coats")
+    with chat_endpoint() as endpoint:
+        endpoint.said = "Glaze is poison"
+        configure(replace(runtime, chat_model=ChatModel(endpoint.url, "small")))
+        with user_session(runtime.sessions, ada.id) as session:
+            draft = Draft(f"{before.splitlines()[0]}\nGlaze is poison")
+            made = remember_many(session, ada.id, "default", [draft], keys=runtime.keys, now=utc_now(), actor="t")
+            forget(session, ada.id, made[0].id, keys=runtime.keys, now=utc_now(), actor="user")
+        assert [roll_up_corrected.call_local() for _ in range(2)] == [0, 0]
+        configure(runtime)
+    assert len(endpoint.requests) == 1
+    assert ask(ACTIVE) == [before]
 
 
 def test_no_time_is_no_summing_up(shelf, ask, monkeypatch):
