@@ -59,6 +59,15 @@ def test_it_is_told_where_it_is_found_and_on_its_own_page(reader, oven):
     assert "shared from" not in words(reader.get("/search?q=How+hot+is+the+oven%3F&space=kitchen"))
 
 
+def test_a_notebook_tells_from_where_it_is(reader, desk, oven):
+    shared(reader)
+    _, answer = desk.run("recall", q="How hot is the oven?", space="studio")
+    assert "shared from kitchen" in words(answer)
+    assert "by its tag" not in desk.page()
+    _, answer = desk.run("recall", q="How hot is the oven?", space="kitchen")
+    assert "shared from" not in words(answer)
+
+
 def test_what_is_archived_is_found_nowhere_and_its_page_does_not_say_so(reader, agent, oven):
     shared(reader)
     agent.patch(f"/v1/memory/entries/{oven}", {"status": "archived"})

@@ -13,6 +13,7 @@ from sqlalchemy import select
 from memory.incognito import closed_by_default
 from memory.models import Memory, Space, Theme
 from memory.restore import list_restorable
+from memory.sharing import Shared
 from memory.spaces import list_spaces
 from retrieval.dates import Period
 from retrieval.policy import Policy
@@ -30,10 +31,11 @@ _OF_POLICY = frozenset(each.name for each in fields(Policy))
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """A memory as it is now, with the name of its theme."""
+    """A memory as it is now, with the name of its theme and of its space."""
 
     memory: Memory
     theme: str | None
+    space: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,12 +52,17 @@ def texts_of(ids: Collection[UUID]) -> Texts:
     user_id, now = credential().user_id, utc_now()
     if not ids:
         return Texts({}, {}, frozenset())
-    statement = select(Memory).where(Memory.user_id == user_id, Memory.id.in_(ids))
-    memories = [each for each in session().scalars(statement) if each.expires_at is None or each.expires_at > now]
+    placed = (Space.user_id == Memory.user_id) & (Space.id == Memory.space_id)
+    statement = select(Memory, Space.slug).join(Space, placed).where(Memory.user_id == user_id, Memory.id.in_(ids))
+    rows = session().execute(statement).all()
+    memories = [each for each, _ in rows if each.expires_at is None or each.expires_at > now]
+    spaces = {each.id: slug for each, slug in rows}
     closed = {space.id for space in closed_spaces()}
     hidden = frozenset(each.id for each in memories if each.space_id in closed)
     themes = _themes({each.theme_id for each in memories if each.theme_id is not None})
-    found = {each.id: Found(each, themes.get(each.theme_id)) for each in memories if each.id not in hidden}
+    found = {
+        each.id: Found(each, themes.get(each.theme_id), spaces[each.id]) for each in memories if each.id not in hidden
+    }
     gone = {each.id: each.undo_until for each in list_restorable(session(), user_id, ids, now=now)}
     return Texts(found, gone, hidden)
 
@@ -63,7 +70,8 @@ def texts_of(ids: Collection[UUID]) -> Texts:
 def answer_of(result: Result) -> dict[str, Any]:
     """Return what a cell keeps of a search."""
     return {
-        "hits": [_kept(hit.ranked) for hit in result.hits],
+        # By which tag is not kept: a notebook keeps numbers alone.
+        "hits": [{**_kept(hit.ranked), "shared": hit.shared is not None} for hit in result.hits],
         "policy": {**asdict(result.policy), "legs": list(result.policy.legs)},
         "token_count": result.token_count,
         "truncated": result.truncated,
@@ -145,7 +153,8 @@ def _hit(kept: Mapping[str, Any], found: Found) -> Hit:
         **{name: kept[name] for name in _OF_CANDIDATE},
     )
     scored = Scored(candidate, Score(**kept["score"]), **{name: kept.get(name, 0.0) for name in _OF_SCORED})
-    return Hit(Ranked(scored, kept["mmr_penalty"], kept["rank"]), memory.text)
+    shared = Shared(memory.space_id, found.space, "") if kept.get("shared") else None
+    return Hit(Ranked(scored, kept["mmr_penalty"], kept["rank"]), memory.text, shared)
 
 
 def _themes(ids: Collection[UUID]) -> dict[UUID | None, str]:
