@@ -242,7 +242,7 @@ def _summing_up(session: Session, user_id: UUID, ids: Sequence[UUID], target_id:
     """
     naming = among(Memory.id, summaries_of(session, user_id, ids, held=True))
     summaries = session.scalars(select(Memory).where(Memory.user_id == user_id, naming)).all()
-    named = {summary: sources_of(summary) for summary in summaries}
+    named = {summary: [*sources_of(summary)] for summary in summaries}
     known = among(Memory.id, [each for sources in named.values() for each in sources])
     places = session.execute(select(Memory.id, Memory.space_id).where(Memory.user_id == user_id, known)).all()
     place, moving = {row.id: row.space_id for row in places}, set(ids)

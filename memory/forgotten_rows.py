@@ -8,8 +8,8 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import ColumnElement, cast, func, or_, select
-from sqlalchemy.dialects.postgresql import JSONB, JSONPATH
+from sqlalchemy import ColumnElement, Text, cast, func, or_, select
+from sqlalchemy.dialects.postgresql import ARRAY, JSONB, JSONPATH
 from sqlalchemy.inspection import inspect
 from sqlalchemy.orm import Session
 
@@ -65,9 +65,11 @@ def _links(session: Session, memory: Memory) -> dict[str, Any]:
 
 
 def went_with(memory_ids: Collection[UUID]) -> ColumnElement[bool]:
-    """Return what is true of the forgotten rows of summaries that went with one of these memories."""
+    """Return what is true of the forgotten rows of summaries that went with a memory, and sum up one of these."""
+    words = [str(each) for each in memory_ids]
     along: ColumnElement[str] = Forgotten.row[(LINKS, ALONG)].astext
-    return along.in_([str(each) for each in memory_ids])
+    sums_up: ColumnElement[bool] = Forgotten.row["source_ids"].has_any(cast(words, ARRAY(Text)))
+    return along.in_(words) | (along.is_not(None) & sums_up)
 
 
 def texts_in(row: Mapping[str, Any]) -> list[str]:

@@ -17,11 +17,13 @@ from memory.embedding.queue import enqueue
 from memory.errors import ConflictError, NotFoundError, RefusedError
 from memory.forget import UNDO_WINDOW, find_twin
 from memory.forgotten_rows import LINKS, MARKS, NEWER, UPDATES, VERSIONS, WORDINGS, Row, from_json, to_memory, went_with
+from memory.ids import among
 from memory.journal import record
-from memory.models import Forgotten, Memory, Message, PossibleUpdate, RecallMark, Space, Theme
+from memory.models import Forgotten, Memory, Message, PossibleUpdate, RecallMark, Space, Theme, Tombstone
 from memory.revisions import unpacked
 from memory.spaces import lock_spaces_of, lock_tied
 from memory.succession import reaches
+from memory.summing_up import sources_of
 from memory.text import text_digest
 from memory.tombstones import lift, undo_ends, undo_until
 from memory.wordings import Merged, keep_wordings
@@ -55,8 +57,8 @@ def restore_held(
     """Undo a forgetting that the caller holds, as one of those that `hold_forgotten` gave these spaces for.
 
     Returns the memory, and the summaries that had gone with it and come back as well. The caller makes room for all of
-    them. Raises `NotFoundError` when the window has closed or the memory has
-    expired, `ConflictError` when the same text was stored since, `RefusedError` when memory is off in its space: to
+    them. Raises `NotFoundError` when the window has closed or the memory has expired, `ConflictError` when the same
+    text was stored since and for a summary of what is forgotten, `RefusedError` when memory is off in its space: to
     forget is possible there, to store again is not until it is on.
     """
     forgotten = session.get(Forgotten, (user_id, memory_id), with_for_update=True, populate_existing=True)
@@ -71,6 +73,7 @@ def restore_held(
             "memory_off", f"memory is off in the space {space.slug!r}: turn it on to bring anything back"
         )
     _refuse_twin(session, memory, now)
+    _refuse_forgotten(session, memory)
     _keep_source(session, memory)
     _keep_theme(session, memory)
     lift(session, user_id, memory_id)
@@ -96,7 +99,8 @@ def _restore_along(
 ) -> Sequence[UUID]:
     """Bring back the summaries that went with a memory; return which.
 
-    What was stored again since stays away, and so does one in another space whose memory is off.
+    What was stored again since stays away, and so does one in another space whose memory is off. One that sums up
+    something else that is forgotten comes back with that.
     """
     back = []
     for each in session.scalars(select(Forgotten.id).where(Forgotten.user_id == user_id, went_with([memory_id]))).all():
@@ -114,9 +118,16 @@ def hold_forgotten(session: Session, user_id: UUID, ids: Collection[UUID]) -> Se
 
     What it is tied to is locked as well, forgotten or not, and what says the same: each in the order of the ids.
     """
-    spaces = lock_spaces_of(session, user_id, _places_of(user_id, ids))
     mine = Forgotten.user_id == user_id
-    ids = {*ids, *session.scalars(select(Forgotten.id).where(mine, went_with(ids)))}
+
+    def with_theirs(known: set[UUID]) -> set[UUID]:
+        while more := set(session.scalars(select(Forgotten.id).where(mine, went_with(known)))) - known:
+            known |= more
+        return known
+
+    spaces = lock_spaces_of(session, user_id, _places_of(user_id, with_theirs({*ids})))
+    # Looked for again: nothing of these spaces is forgotten from here on.
+    ids = with_theirs({*ids})
     rows = session.scalars(select(Forgotten.row).where(mine, Forgotten.id.in_(ids))).all()
     tied = {memory_id for row in rows for memory_id in _tied_to(row)}
     both = select(Forgotten.id).where(mine, Forgotten.id.in_({*ids, *tied})).order_by(Forgotten.id)
@@ -175,6 +186,17 @@ def _keep_theme(session: Session, memory: Memory) -> None:
 def _refuse_twin(session: Session, memory: Memory, now: datetime) -> None:
     if memory.status == "active" and find_twin(session, memory, memory.space_id, memory.text_digest, now) is not None:
         raise ConflictError("the same text was stored again since")
+
+
+def _refuse_forgotten(session: Session, memory: Memory) -> None:
+    """Keep a summary away that says what is forgotten, but what went with it: that comes back with it as well."""
+    if memory.pinned or memory.manually_saved:
+        return
+    mine = (Forgotten.user_id == memory.user_id, went_with([memory.id]))
+    back = {memory.id, *session.scalars(select(Forgotten.id).where(*mine))}
+    stones = (Tombstone.user_id == memory.user_id, among(Tombstone.memory_id, {*sources_of(memory)} - back))
+    if session.scalar(select(Tombstone.id).where(*stones).limit(1)) is not None:
+        raise ConflictError("it sums up a memory that is forgotten")
 
 
 def _relink(session: Session, memory: Memory, links: dict[str, Any]) -> None:

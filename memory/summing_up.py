@@ -8,17 +8,19 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import ARRAY, Select, Text, Uuid, cast, func, or_, select, union
+from sqlalchemy import ARRAY, ColumnElement, Select, Text, Uuid, cast, column, func, or_, select, true, union
 from sqlalchemy.orm import Session
 
 from memory.ids import among
 from memory.models import Memory
 
+_NAMED = column("id", Uuid)
+
 
 def summaries_of(session: Session, user_id: UUID, ids: Collection[UUID], *, held: bool = False) -> Sequence[UUID]:
-    """Return the summaries, beside these, that name one of these memories as a source, in whatever space.
+    """Return the summaries, beside these, that sum up one of these memories, themselves summed up or not.
 
-    Those that are pinned or saved by hand, which their owner holds on to, only if `held`.
+    In whatever space; those that are pinned or saved by hand, which their owner holds on to, only if `held`.
     """
     return session.scalars(summaries_naming(Memory.id, user_id, _given(ids), held=held)).all() if ids else ()
 
@@ -30,14 +32,22 @@ def places_of_both(user_id: UUID, ids: Collection[UUID]) -> Select[UUID]:
     return select(both.c.space_id)
 
 
-def summaries_naming(column: Any, user_id: UUID, sources: Select[UUID], *, held: bool = False) -> Select[Any]:
+def summaries_naming(read: Any, user_id: UUID, sources: Select[UUID], *, held: bool = False) -> Select[Any]:
     """Return what reads a column of the `summaries_of` the memories whose ids `sources` reads."""
-    # By the index of what memories name as their sources, one look for each.
-    source = sources.subquery()
-    naming = select(func.memories_from(cast(source.c[0], Text), None))
-    found = (Memory.id.in_(naming), Memory.id.not_in(select(source.c[0])), Memory.type == "summary")
-    statement = select(column).where(Memory.user_id == user_id, *found).distinct()
-    return statement if held else statement.where(~or_(Memory.pinned, Memory.manually_saved))
+    given = sources.subquery()
+    said = select(given.c[0].label("id")).cte("said", recursive=True)
+    # By the index of what memories name as their sources, one look for each; what sums up a summary says it, too.
+    naming = (
+        func.memories_from(cast(said.c.id, Text), None).table_valued(_NAMED, name="naming").render_derived().lateral()
+    )
+    more = select(Memory.id).select_from(said).join(naming, true()).join(Memory, Memory.id == naming.c.id)
+    said = said.union(more.where(Memory.user_id == user_id, Memory.type == "summary", *([] if held else [_is_loose()])))
+    beside = (Memory.id.in_(select(said.c.id)), Memory.id.not_in(select(given.c[0])))
+    return select(read).where(Memory.user_id == user_id, *beside).distinct()
+
+
+def _is_loose() -> ColumnElement[bool]:
+    return ~or_(Memory.pinned, Memory.manually_saved)
 
 
 def _given(ids: Collection[UUID]) -> Select[UUID]:
@@ -49,21 +59,20 @@ def summed_up(session: Session, memory: Memory, now: datetime) -> tuple[Sequence
 
     Each as far as it has not expired; of the former there are none where it is no summary.
     """
-    named = set(sources_of(memory)) if memory.type == "summary" else set()
-    naming = set(summaries_of(session, memory.user_id, [memory.id], held=True))
+    named = set(sources_of(memory))
+    naming = select(func.memories_from(str(memory.id), None))
     mine = (Memory.user_id == memory.user_id, Memory.id != memory.id)
     alive = or_(Memory.expires_at.is_(None), Memory.expires_at > now)
-    rows = select(Memory).where(*mine, alive, among(Memory.id, named | naming)).order_by(Memory.created_at, Memory.id)
-    found = session.scalars(rows).all() if named or naming else ()
-    return [each for each in found if each.id in named], [each for each in found if each.id in naming]
+    told = or_(among(Memory.id, named), Memory.id.in_(naming) & (Memory.type == "summary"))
+    rows = select(Memory).where(*mine, alive, told).order_by(Memory.created_at, Memory.id)
+    found = session.scalars(rows).all()
+    word = str(memory.id)
+    summaries = [each for each in found if each.type == "summary" and word in each.source_ids]
+    return [each for each in found if each.id in named], summaries
 
 
-def sources_of(memory: Memory) -> Sequence[UUID]:
-    """Return the ids among what a memory names as its sources, which may be anything."""
-    return list(_ids(memory.source_ids))
-
-
-def _ids(words: Sequence[str]) -> Iterator[UUID]:
-    for word in words:
+def sources_of(memory: Memory) -> Iterator[UUID]:
+    """Yield the ids that a summary names as its sources; none for what is no summary."""
+    for word in memory.source_ids if memory.type == "summary" else ():
         with suppress(ValueError):
             yield UUID(word)

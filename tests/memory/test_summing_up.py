@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from memory.bulk import forget_many, move_many, restore_many
-from memory.edit import pin
-from memory.errors import NotFoundError
+from memory.edit import pin, update
+from memory.errors import ConflictError, NotFoundError
 from memory.forget import UNDO_WINDOW, forget
 from memory.letting_go import let_go
 from memory.restore import restore
@@ -51,6 +51,43 @@ def test_one_that_was_forgotten_by_itself_does_not_come_back_with_another(book, 
         book.do(forget, each, undo=UNDO_WINDOW)
     book.do(restore, notes[0])
     assert kept(book) == set(notes)
+
+
+def test_what_sums_up_a_summary_goes_and_comes_back_with_it(book, notes):
+    made = summary(book, *notes)
+    again = summary(book, made, text="A morning of firing, all in all")
+    assert set(book.do(forget, notes[0], undo=UNDO_WINDOW).summaries) == {made, again}
+    book.do(restore, notes[0])
+    assert kept(book) == {*notes, made, again}
+    book.do(forget, notes[1])
+    assert kept(book) == {notes[0]}
+
+
+def test_it_does_not_come_back_while_anything_that_it_sums_up_is_forgotten(book, notes):
+    made = summary(book, *notes)
+    for each in notes:
+        book.do(forget, each, undo=UNDO_WINDOW)
+    book.do(restore, notes[0])
+    assert kept(book) == {notes[0]}
+    book.do(restore, notes[1])
+    assert kept(book) == {*notes, made}
+
+
+def test_one_that_was_forgotten_before_what_it_sums_up_cannot_be_brought_back(book, notes):
+    made = summary(book, *notes)
+    book.do(forget, made, undo=UNDO_WINDOW)
+    book.do(forget, notes[0])
+    with pytest.raises(ConflictError, match="sums up"):
+        book.do(restore, made)
+
+
+def test_two_that_sum_each_other_up_go_together(book):
+    one = summary(book)
+    other = summary(book, one, text="A morning of firing, all in all")
+    book.do(update, one, {"source_ids": [str(one), str(other)]})
+    assert list(book.do(forget, one, undo=UNDO_WINDOW).summaries) == [other]
+    book.do(restore, one)
+    assert kept(book) == {one, other}
 
 
 @pytest.mark.parametrize("held", ["pinned", "saved"])
