@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from datetime import datetime
 from uuid import UUID
 
-from sqlalchemy import ARRAY, Uuid, cast, column, delete, func, or_, select, update
+from sqlalchemy import ARRAY, Text, Uuid, cast, column, delete, func, or_, select, update
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.orm import Session
 
@@ -33,6 +33,7 @@ def merge_twins(session: Session, user_id: UUID, twins: Mapping[UUID, UUID], now
     hand_over(session, user_id, twins)
     _copy_marks(session, user_id, twins)
     _move_followers(session, user_id, twins)
+    _move_sources(session, user_id, twins, {rows[old_id].space_id for old_id in twins})
     for old_id in twins:
         session.expunge(rows[old_id])
     session.execute(delete(Memory).where(Memory.user_id == user_id, among(Memory.id, twins)))
@@ -98,3 +99,18 @@ def _move_followers(session: Session, user_id: UUID, twins: Mapping[UUID, UUID])
     mine = (Memory.user_id == user_id, Memory.previous_id == pairs.c.old, Memory.id != pairs.c.new)
     followers = update(Memory).where(*mine).values(previous_id=pairs.c.new)
     run_unsynchronised(session, followers)
+
+
+def _move_sources(session: Session, user_id: UUID, twins: Mapping[UUID, UUID], spaces: Collection[UUID]) -> None:
+    """Let what names a memory as its source name its twin: a summary goes with what it sums up.
+
+    That is what comes from the same spaces, or was merged into a twin.
+    """
+    words = {str(old_id): str(new_id) for old_id, new_id in twins.items()}
+    there = or_(among(Memory.space_id, spaces), among(Memory.id, twins.values()))
+    names = Memory.source_ids.op("&&")(cast(list(words), ARRAY(Text)))
+    naming = select(Memory).where(Memory.user_id == user_id, there, names)
+    for memory in session.scalars(naming.order_by(Memory.id)).all():
+        named = tuple(words.get(each, each) for each in memory.source_ids)
+        memory.source_ids = merged_words([], named, MAX_SOURCE_IDS)
+    session.flush()

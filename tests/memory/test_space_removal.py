@@ -92,6 +92,16 @@ def test_a_twin_stays_right_for_the_questions_of_both(book, twins, remove):
     assert book.all(marks, id=kept) == ["Where is it?", "Which room?"]
 
 
+def test_a_summary_goes_with_the_twin_of_what_it_sums_up(book, twins, remove):
+    kept, other = twins()
+    summary = {"space": "second", "type": "summary", "source_ids": (str(other), str(kept))}
+    made = book.write("Room seven is where they meet", **summary).id
+    remove()
+    assert book.load(made).source_ids == [str(kept)]
+    book.do(forget, kept)
+    assert book.load(made) is None
+
+
 def test_the_later_of_two_expiries_holds(book, twins, remove):
     now = utc_now()
     kept, _ = twins(pool={"expires_at": now + timedelta(days=1)}, other={"expires_at": now + timedelta(days=9)})
