@@ -177,6 +177,74 @@ def test_what_nobody_said_is_not_kept(desk, model):
     assert desk.facts == ["user lives in Lisbon", "user lives at flat 12"]
 
 
+@pytest.mark.parametrize(
+    ("said", "fact"),
+    [
+        ("I keep 17 cats", {"predicate": "keeps", "object": "7 cats"}),
+        ("I have 1,200 euros for it", {"predicate": "has", "object": "200 euros"}),
+        ("I keep 17 cats", {"subject": "Zoe's brother", "predicate": "keeps", "object": "cats"}),
+        ("My sister keeps cats", {"subject": "user's sister Zoe", "predicate": "keeps", "object": "cats"}),
+        ("Zoe keeps cats", {"subject": "Zoe Miller", "predicate": "keeps", "object": "cats"}),
+        ("I keep cats in the barn", {"predicate": "lives in", "object": "the mountains"}),
+        ("I keep cats in the barn", {"predicate": "keeps", "object": "cats in Berlin"}),
+        ("I am unvaccinated", {"predicate": "is", "object": "vaccinated"}),
+        ("I keep cats in the barn", {"predicate": "keeps", "object": "h\u200bats"}),
+    ],
+    ids=str,
+)
+def test_no_part_of_a_number_or_word_bears_out_another(desk, model, said, fact):
+    desk.turn(desk.conversation(), said)
+    model.says({"message": 1, "subject": "user", **fact})
+    assert (desk.extract(), desk.facts) == (2, [])
+
+
+@pytest.mark.parametrize(
+    ("said", "fact"),
+    [
+        ("I have 1,200 euros for it", {"predicate": "has", "object": "1200 euros"}),
+        ("My sister keeps cats", {"subject": "The user's sister", "predicate": "keeps", "object": "a cat"}),
+        ("Zoe Miller keeps cats", {"subject": "Zoe", "predicate": "keeps", "object": "the cats"}),
+        ("東京に住んでいます", {"predicate": "lives in", "object": "東京"}),
+        ("I am in IT, at an AI lab", {"predicate": "is in", "object": "IT"}),
+    ],
+    ids=str,
+)
+def test_what_is_said_in_other_forms_is_borne_out(desk, model, said, fact):
+    desk.turn(desk.conversation(), said)
+    model.says({"message": 1, "subject": "user", **fact})
+    desk.extract()
+    assert len(desk.facts) == 1
+
+
+BAD = [{"object": None}, {"confidence": "high"}, {"single": "maybe"}, {"message": "one"}, {"predicate": ["a"]}]
+
+
+@pytest.mark.parametrize("bad", [*({**LISBON, **each} for each in BAD), "Lisbon", None], ids=str)
+def test_one_that_is_no_fact_takes_no_other_along(desk, model, bad):
+    desk.turn(desk.conversation(), "I moved to Lisbon in May, at 37")
+    model.says(bad, LISBON, {**LISBON, "predicate": "moved at", "object": 37, "message": "1"})
+    desk.extract()
+    assert desk.facts == ["user lives in Lisbon", "user moved at 37"]
+    assert len(model.read) == 1
+
+
+@pytest.mark.parametrize("around", ["The {facts}:\n```json\n%s\n```\nAll of {it}.", "%s", "[%s]"], ids=str)
+def test_a_list_is_found_in_whatever_stands_around_it(desk, model, around):
+    desk.turn(desk.conversation(), "I moved to Lisbon in May")
+    fact = json.dumps(LISBON)
+    model.endpoint.said = around % (fact if around.startswith("[") else json.dumps({"facts": [LISBON]}))
+    desk.extract()
+    assert desk.facts == ["user lives in Lisbon"]
+
+
+@pytest.mark.parametrize("said", ["[" * 100_000, "{" * 100_000, '{"facts": 1}', '{"facts": [1]}', "{} [1] {}", ""])
+def test_what_holds_no_list_of_facts_is_no_answer(desk, model, book, said):
+    desk.turn(desk.conversation(), "I moved to Lisbon in May")
+    model.endpoint.said = said
+    assert desk.extract() == 0
+    assert book.one("SELECT extracted_through FROM conversations") == 0
+
+
 def test_who_agrees_says_what_was_asked(desk, model):
     talk = desk.conversation()
     desk.turn(talk, "Which database?", "Shall we take PostgreSQL for Commonplace?")
