@@ -15,7 +15,7 @@ from sqlalchemy.orm import Session, sessionmaker
 from memory.database import user_session
 from memory.errors import InvalidError, RefusedError
 from memory.extraction.reading import USER, facts_by_model
-from memory.extraction.waiting import FULL, QUIET, Part, next_part
+from memory.extraction.waiting import FULL, QUIET, Part, next_part, still_waits
 from memory.facts import Statement, state
 from memory.journal import record
 from memory.keys import Keys
@@ -81,7 +81,7 @@ class Extractor:
         run = run or _Run()
         while run.refused < _MOST_REFUSED and (part := self._next(user_id)) is not None:
             try:
-                read, found = self._read(part)
+                read, found = self._read(user_id, part)
             except ChatModelError as error:
                 logger.warning("conversations wait to be read for facts: %s", error)
                 run.is_away = error.away
@@ -98,13 +98,16 @@ class Extractor:
         with user_session(self._sessions, user_id) as session:
             return next_part(session, user_id, now=self._clock(), apart=self._apart)
 
-    def _read(self, part: Part) -> tuple[Part, Sequence[Statement]]:
+    def _read(self, user_id: UUID, part: Part) -> tuple[Part, Sequence[Statement]]:
         """Return as much of a part as the model has an answer to, with the facts in it.
 
-        What it has no useful answer to by itself is done without, if it has one to others. Raises `ChatModelError`
-        where it gives none.
+        What it has no useful answer to by itself is done without, if it has one to others. Nothing is sent again that
+        is to be read no longer by then. Raises `ChatModelError` where it gives none.
         """
+        whole = part
         while any(said.role == USER for said in part.said):
+            if part is not whole and not self._still_waits(user_id, part):
+                break
             try:
                 found = facts_by_model(self._chat_model, part, now=self._clock())
             except UselessAnswerError as error:
@@ -118,6 +121,10 @@ class Extractor:
             self._answered = self._clock()
             return part, found
         return part, ()
+
+    def _still_waits(self, user_id: UUID, part: Part) -> bool:
+        with user_session(self._sessions, user_id) as session:
+            return still_waits(session, user_id, part)
 
     def _answers(self) -> bool:
         """Tell whether the model has given a useful answer lately."""

@@ -23,22 +23,32 @@ LONGEST_PART = 8_000  # characters
 _BEFORE, _LONGEST_BEFORE = 4, 500
 MOST_KNOWN = 30
 
-_NEXT = sql("""
+_WANTED = """
 SELECT c.id, c.space_id, c.extracted_through FROM conversations c
 JOIN spaces s ON s.user_id = c.user_id AND s.id = c.space_id
 WHERE c.user_id = :user_id AND s.extract_facts AND s.memory_enabled AND NOT s.incognito_default
   AND c.archived_at IS NULL AND c.message_count > c.extracted_through
+"""
+_STILL = sql(f"{_WANTED} AND c.id = :id AND c.space_id = :space_id AND c.extracted_through = :after")
+_NEXT = sql(f"""
+{_WANTED}
   AND (c.updated_at <= :quiet_since OR c.message_count >= c.extracted_through + :full)
   AND c.id <> ALL(CAST(:apart AS uuid[]))
 ORDER BY c.updated_at DESC, c.id DESC LIMIT 1
 """)
-_MESSAGES = sql("""
-SELECT id, sequence, role, left(content, :longest) AS content, recalled, created_at FROM messages
+# What was recalled is left out of the whole of a message: what its author said may stand behind it.
+_COLUMNS = """
+SELECT id, sequence, role, recalled, created_at,
+    CASE WHEN recalled THEN content ELSE left(content, :longest) END AS content
+FROM messages
+"""
+_MESSAGES = sql(f"""
+{_COLUMNS}
 WHERE user_id = :user_id AND conversation_id = :conversation_id AND sequence > :after
 ORDER BY sequence LIMIT :most
 """)
-_EARLIER = sql("""
-SELECT id, sequence, role, left(content, :longest) AS content, recalled, created_at FROM messages
+_EARLIER = sql(f"""
+{_COLUMNS}
 WHERE user_id = :user_id AND conversation_id = :conversation_id AND sequence <= :after
   AND role IN ('user', 'assistant')
 ORDER BY sequence DESC LIMIT :most
@@ -105,9 +115,15 @@ def next_part(session: Session, user_id: UUID, *, now: datetime, apart: Collecti
         row.extracted_through,
         upto,
         said,
-        [_said(session, user_id, each, now) for each in reversed(earlier)],
+        [_said(session, user_id, each, _LONGEST_BEFORE, now) for each in reversed(earlier)],
         [(fact.subject, fact.predicate, fact.object) for fact, _ in page.facts],
     )
+
+
+def still_waits(session: Session, user_id: UUID, part: Part) -> bool:
+    """Tell whether a part is to be read as it was when it was taken up."""
+    place = {"id": part.conversation_id, "space_id": part.space_id, "after": part.after}
+    return session.execute(_STILL, {"user_id": user_id, **place}).first() is not None
 
 
 def _stretch(session: Session, user_id: UUID, rows: Sequence[Row[Any]], now: datetime) -> tuple[list[Said], int]:
@@ -116,7 +132,7 @@ def _stretch(session: Session, user_id: UUID, rows: Sequence[Row[Any]], now: dat
     upto, length = 0, 0
     for row in rows:
         if row.role in {"user", "assistant"}:
-            each = _said(session, user_id, row, now)
+            each = _said(session, user_id, row, LONGEST_PART, now)
             length += len(each.text)
             if said and length > LONGEST_PART:
                 break
@@ -126,6 +142,6 @@ def _stretch(session: Session, user_id: UUID, rows: Sequence[Row[Any]], now: dat
     return said, upto
 
 
-def _said(session: Session, user_id: UUID, row: Row[Any], now: datetime) -> Said:
+def _said(session: Session, user_id: UUID, row: Row[Any], longest: int, now: datetime) -> Said:
     text = authored(session, user_id, row.id, row.content, now=now) if row.recalled else row.content
-    return Said(row.id, row.sequence, row.role, text, row.created_at)
+    return Said(row.id, row.sequence, row.role, text[:longest], row.created_at)

@@ -263,6 +263,15 @@ def test_what_was_recalled_is_no_news(desk, model):
     assert ("Lisbon" in model.read[0], "weather" in model.read[0]) == (False, True)
 
 
+def test_what_was_said_behind_much_that_was_recalled_is_read(desk, model):
+    lines = "\n".join(f"I live in Lisbon, at number {number}" for number in range(LONGEST_PART // 30))
+    block = f"{opening('recalled-memories', 'abcdef0123')}\n{lines}\n{closing('recalled-memories', 'abcdef0123')}"
+    desk.turn(desk.conversation(), f"{block}\nI moved to Porto")
+    model.says({**LISBON, "object": "Porto"})
+    desk.extract()
+    assert ("Lisbon" in model.read[0], desk.facts) == (False, ["user lives in Porto"])
+
+
 def test_what_is_known_of_it_is_told_and_a_newer_fact_ends_the_older(desk, model):
     desk.turn(desk.conversation(), "I moved to Lisbon in May")
     model.says(LISBON)
@@ -360,6 +369,16 @@ def test_what_changes_while_the_model_reads_decides(desk, model, book, meanwhile
     model.does(change)
     kept = meanwhile == "say"
     assert (desk.extract(), desk.facts) == ((2, ["user lives in Lisbon"]) if kept else (0, []))
+
+
+@pytest.mark.parametrize("switch", [{"extract_facts": False}, {"incognito_default": True}], ids=str)
+def test_what_is_to_be_read_no_longer_is_not_sent_once_more(desk, model, switch):
+    """Neither a half of it, where the model made nothing of the whole."""
+    talk = desk.conversation()
+    desk.turn(talk, "I moved to Lisbon in May", "How nice!")
+    model.endpoint.said = "Sorry."
+    model.does(lambda: desk.set(**switch))
+    assert (desk.extract(), len(model.read)) == (0, 1)
 
 
 # The model fails
