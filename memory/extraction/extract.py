@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from uuid import UUID
 
-from sqlalchemy import func, select
+from sqlalchemy import func, select, text
 from sqlalchemy.orm import Session, sessionmaker
 
 from memory.database import user_session
@@ -28,6 +29,8 @@ logger = logging.getLogger(__name__)
 ACTOR = "extraction"
 # A conversation that an endpoint refuses to read, as some do by its words, is tried again after so long.
 APART = timedelta(hours=1)
+_HOLD = text("SELECT pg_try_advisory_lock(hashtextextended(:name, 5))")
+_LET_GO = text("SELECT pg_advisory_unlock(hashtextextended(:name, 5))")
 # After so many in a row it is the endpoint, and no conversation. So it is where it has answered none for an hour.
 _MOST_REFUSED = 3
 
@@ -78,36 +81,53 @@ class Extractor:
 
         A conversation that the endpoint refuses is put apart, and the next one read.
         """
-        run = run or _Run()
-        while run.refused < _MOST_REFUSED and (part := self._next(user_id)) is not None:
-            try:
-                read, found = self._read(user_id, part)
-            except ChatModelError as error:
-                logger.warning("conversations wait to be read for facts: %s", error)
-                run.is_away = error.away
-                if error.away:
-                    return 0
-                run.refused += 1
-                self._apart[part.conversation_id] = self._clock() + APART
-                continue
-            run.refused = 0
-            return self._settle(user_id, read, found)
+        run, held = run or _Run(), set[UUID]()
+        while run.refused < _MOST_REFUSED and (part := self._next(user_id, held)) is not None:
+            with self._held(part.conversation_id) as is_mine:
+                if not is_mine:
+                    held.add(part.conversation_id)
+                    continue
+                try:
+                    read, found = self._read(user_id, part)
+                except ChatModelError as error:
+                    logger.warning("conversations wait to be read for facts: %s", error)
+                    run.is_away = error.away
+                    if error.away:
+                        return 0
+                    run.refused += 1
+                    self._apart[part.conversation_id] = self._clock() + APART
+                    continue
+                run.refused = 0
+                return self._settle(user_id, read, found)
         return 0
 
-    def _next(self, user_id: UUID) -> Part | None:
+    def _next(self, user_id: UUID, held: Collection[UUID]) -> Part | None:
         with user_session(self._sessions, user_id) as session:
-            return next_part(session, user_id, now=self._clock(), apart=self._apart)
+            return next_part(session, user_id, now=self._clock(), apart={*self._apart, *held})
+
+    @contextmanager
+    def _held(self, conversation_id: UUID) -> Iterator[bool]:
+        """Keep other processes from reading a conversation; yields whether none of them does.
+
+        No transaction is open meanwhile: the lock is the connection's, and goes with it where this process ends.
+        """
+        name = {"name": str(conversation_id)}
+        with self._sessions() as session:
+            connection = session.connection(execution_options={"isolation_level": "AUTOCOMMIT"})
+            is_mine = bool(connection.scalar(_HOLD, name))
+            try:
+                yield is_mine
+            finally:
+                if is_mine:
+                    connection.execute(_LET_GO, name)
 
     def _read(self, user_id: UUID, part: Part) -> tuple[Part, Sequence[Statement]]:
         """Return as much of a part as the model has an answer to, with the facts in it.
 
-        What it has no useful answer to by itself is done without, if it has one to others. Nothing is sent again that
-        is to be read no longer by then. Raises `ChatModelError` where it gives none.
+        What it has no useful answer to by itself is done without, if it has one to others. Nothing is sent that is
+        to be read no longer by then. Raises `ChatModelError` where it gives none.
         """
-        whole = part
-        while any(said.role == USER for said in part.said):
-            if part is not whole and not self._still_waits(user_id, part):
-                break
+        while any(said.role == USER for said in part.said) and self._still_waits(user_id, part):
             try:
                 found = facts_by_model(self._chat_model, part, now=self._clock())
             except UselessAnswerError as error:

@@ -8,6 +8,7 @@ import unicodedata
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from datetime import datetime
+from functools import partial
 from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
@@ -68,13 +69,20 @@ def facts_by_model(model: ChatModel, part: Part, *, now: datetime) -> list[State
     Left out is what no message of the user there bears out, what it is not sure of, and what cannot be a fact. Raises
     `ChatModelError` when the model gives no answer, or one that is not of the shape asked for.
     """
-    answer = model.ask(INSTRUCTION, _written(part), _parsed, max_tokens=MOST_TOKENS)
-    return list(_checked(answer[:MOST_FACTS], part, now))
+    # Of more than there is room for some would be lost: half of the messages have fewer.
+    most = MOST_FACTS if len(part.said) > 1 else None
+    found = model.ask(INSTRUCTION, _written(part), partial(_parsed, most=most), max_tokens=MOST_TOKENS)
+    return list(_checked(found[:MOST_FACTS], part, now))
 
 
-def _parsed(said: str) -> Sequence[_Found]:
-    """Return the facts that an answer lists, but those that are none by their form; raises `ValueError`."""
+def _parsed(said: str, most: int | None) -> Sequence[_Found]:
+    """Return the facts that an answer lists, but those that are none by their form.
+
+    Raises `ValueError` for any other answer, and for one that lists more than `most`.
+    """
     facts = _listed(said)
+    if most is not None and len(facts) > most:
+        raise ValueError("more facts than there is room for")
     found = list(_formed(facts))
     if facts and not found:
         raise ValueError("nothing in the list is a fact")

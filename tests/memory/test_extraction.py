@@ -14,6 +14,7 @@ from sqlalchemy import text as sql
 from memory.conversations import change_conversation, delete_conversation
 from memory.embedding.backfill import utc_now
 from memory.extraction.extract import APART, Extractor
+from memory.extraction.reading import MOST_FACTS
 from memory.extraction.waiting import FULL, LONGEST_PART, QUIET
 from memory.facts import Statement, correct_fact, delete_fact, state
 from memory.llm import ChatModel
@@ -237,6 +238,28 @@ def test_a_list_is_found_in_whatever_stands_around_it(desk, model, around):
     assert desk.facts == ["user lives in Lisbon"]
 
 
+def test_of_more_facts_than_there_is_room_for_none_is_lost(desk, model):
+    talk = desk.conversation()
+    for number in range(MOST_FACTS):
+        desk.turn(talk, f"Box {number} has shelf {number + 100}")
+
+    def list_all():
+        found = re.findall(r"\[(\d+)\] \S+ user: Box (\d+)", model.read[-1].partition("The part to read:")[2])
+        facts = [{"message": m, "subject": "Box", "predicate": "is", "object": n} for m, n in found]
+        model.says(*facts, *({**each, "predicate": "has shelf"} for each in facts))
+
+    model.does(list_all)
+    assert sum(desk.extract() for _ in range(3)) == 2 * MOST_FACTS
+    assert len(desk.facts) == 2 * MOST_FACTS
+
+
+def test_of_one_message_no_more_are_kept_than_there_is_room_for(desk, model, book):
+    desk.turn(desk.conversation(), "I moved to Lisbon in May")
+    model.says(*({**LISBON, "predicate": f"lives {number}", "single": False} for number in range(1_000)))
+    desk.extract()
+    assert len(desk.facts) == MOST_FACTS
+
+
 @pytest.mark.parametrize("said", ["[" * 100_000, "{" * 100_000, '{"facts": 1}', '{"facts": [1]}', "{} [1] {}", ""])
 def test_what_holds_no_list_of_facts_is_no_answer(desk, model, book, said):
     desk.turn(desk.conversation(), "I moved to Lisbon in May")
@@ -379,6 +402,20 @@ def test_what_is_to_be_read_no_longer_is_not_sent_once_more(desk, model, switch)
     model.endpoint.said = "Sorry."
     model.does(lambda: desk.set(**switch))
     assert (desk.extract(), len(model.read)) == (0, 1)
+
+
+def test_what_another_worker_reads_is_not_sent_once_more(desk, model, book):
+    for name in ("Porto", "Lisbon"):
+        desk.turn(desk.conversation(), f"I have lived in {name}")
+    other, read = ReadingDesk(book, model), []
+
+    def meanwhile():
+        model.does(lambda: read.append(desk.extract()))
+        read.append(other.extract())
+
+    model.does(meanwhile)
+    assert (desk.extract(), read) == (2, [0, 2])
+    assert ["Lisbon" in each for each in model.read] == [True, False]
 
 
 # The model fails
