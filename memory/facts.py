@@ -9,7 +9,8 @@ from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import ColumnElement, Select, case, false, func, literal, or_, select, text, tuple_, update
+from sqlalchemy import ColumnElement, Row, Select, case, cast, false, func, literal, or_, select, text, tuple_, update
+from sqlalchemy.dialects.postgresql import REGCONFIG
 from sqlalchemy.orm import InstrumentedAttribute, Session
 
 from memory.caseless import caseless
@@ -102,6 +103,11 @@ class FactFilters:
     extracted: bool | None = None
     conversation: UUID | None = None
     hidden: Collection[str] = ()
+
+
+_LATEST = (Fact.valid_from.desc(), Fact.id.desc())
+# Words are stemmed as those of memories are.
+_ENGLISH = cast("english", REGCONFIG)
 
 
 @dataclass(frozen=True, slots=True)
@@ -314,6 +320,36 @@ def list_facts(
     One that says what a memory said which could still be brought back is left out, and that page is shorter.
     """
     check_limit(limit, LARGEST_PAGE)
+    statement = _chosen(user_id, filters)
+    if cursor is not None:
+        statement = statement.where(tuple_(Fact.valid_from, Fact.id) < from_cursor(cursor))
+    rows = session.execute(statement.order_by(*_LATEST).limit(limit + 1)).all()
+    found = _told(session, user_id, rows[:limit], now)
+    last = rows[limit - 1][0] if len(rows) > limit else None
+    return FactPage(found, to_cursor(last.valid_from, last.id) if last else None)
+
+
+def facts_for(
+    session: Session, user_id: UUID, filters: FactFilters, *, most: int, now: datetime
+) -> Sequence[tuple[Fact, str]]:
+    """Return facts of whom the text `naming` of the filters names, each with the slug of its space.
+
+    There may be more than anyone has room for, of the user above all. So those come first that have the most words of
+    the text beside the name, and of these the latest. What a list leaves out is left out.
+    """
+    said = func.to_tsvector(_ENGLISH, Fact.predicate + " " + Fact.object)
+    asked = func.tsvector_to_array(func.to_tsvector(_ENGLISH, filters.naming or ""))
+    shared = func.length(said) - func.length(func.ts_delete(said, asked))
+    rows = session.execute(_chosen(user_id, filters).order_by(shared.desc(), *_LATEST).limit(most)).all()
+    return _told(session, user_id, rows, now)
+
+
+def _told(session: Session, user_id: UUID, rows: Sequence[Row[Fact, str]], now: datetime) -> Sequence[tuple[Fact, str]]:
+    secrets = secrets_of(session, user_id, now) if rows else None
+    return [(fact, slug) for fact, slug in rows if secrets is None or not _is_secret(fact, secrets)]
+
+
+def _chosen(user_id: UUID, filters: FactFilters) -> Select[Fact, str]:
     statement = _facts(user_id)
     if filters.space_id is not None:
         statement = statement.where(Fact.space_id == filters.space_id)
@@ -333,13 +369,7 @@ def list_facts(
     if filters.conversation is not None:
         said = select(Message.id).where(Message.user_id == user_id, Message.conversation_id == filters.conversation)
         statement = statement.where(Fact.source_message_id.in_(said))
-    if cursor is not None:
-        statement = statement.where(tuple_(Fact.valid_from, Fact.id) < from_cursor(cursor))
-    rows = session.execute(statement.order_by(Fact.valid_from.desc(), Fact.id.desc()).limit(limit + 1)).all()
-    secrets = secrets_of(session, user_id, now) if rows else None
-    found = [(fact, slug) for fact, slug in rows[:limit] if secrets is None or not _is_secret(fact, secrets)]
-    last = rows[limit - 1][0] if len(rows) > limit else None
-    return FactPage(found, to_cursor(last.valid_from, last.id) if last else None)
+    return statement
 
 
 def _with_oneself(words: str) -> str:

@@ -46,11 +46,15 @@ FACTS_SHARE = 3
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """A fact to be told beside what is recalled: its words, and since when it is true."""
+    """A fact to be told beside what is recalled: its words, and since when it is true.
+
+    One that was `extracted` a model has read out of a conversation, and nobody has looked at it since.
+    """
 
     id: UUID
     text: str
     since: datetime
+    extracted: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +115,8 @@ def _extended(head: Sequence[str], items: Sequence[Item], kept: int, budget: int
 
 
 def _known(fact: Known, fence: str, zone: tzinfo) -> str:
-    head = opening("fact", fence, f'id="{fact.id}" since="{local(fact.since, zone).date()}"')
+    tail = ' extracted="true"' if fact.extracted else ""
+    head = opening("fact", fence, f'id="{fact.id}" since="{local(fact.since, zone).date()}"{tail}')
     return f"{head}\n{_body(fact.text, fence)}\n{closing('fact', fence)}"
 
 

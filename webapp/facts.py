@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
@@ -11,7 +11,7 @@ from uuid import UUID
 from memory import facts
 from memory.errors import RefusedError
 from memory.facts import FactFilters, FactPage, Stated, Statement
-from memory.models import Fact
+from memory.models import Fact, Space
 from webapp.api.schemas import moment
 from webapp.context import credential, runtime, session, utc_now
 from webapp.operations import (
@@ -67,6 +67,15 @@ def find_facts(
     hidden = frozenset() if scope else silent_spaces() if recalling else incognito_spaces()
     chosen = replace(filters, space_id=scope.id if scope else None, hidden=hidden)
     return facts.list_facts(session(), credential().user_id, chosen, limit=limit, cursor=cursor, now=utc_now()), None
+
+
+def facts_for(question: str, space: Space, *, most: int) -> Sequence[Fact]:
+    """Return what is true now of whom a question names, in a space, what has most of its words first."""
+    if skipped(space):
+        return ()
+    now = utc_now()
+    filters = FactFilters(space_id=space.id, naming=question, at=now)
+    return [fact for fact, _ in facts.facts_for(session(), credential().user_id, filters, most=most, now=now)]
 
 
 def state_fact(said: Statement, space: str | None) -> Kept:

@@ -12,7 +12,7 @@ from sqlalchemy import Row
 from sqlalchemy import text as sql
 from sqlalchemy.orm import Session
 
-from memory.facts import FactFilters, list_facts
+from memory.facts import FactFilters, facts_for
 from memory.recalled import authored
 
 # Who goes on talking corrects themselves: a conversation is read when nothing was said for so long, or a part is full.
@@ -108,7 +108,7 @@ def next_part(session: Session, user_id: UUID, *, now: datetime, apart: Collecti
     said, upto = _stretch(session, user_id, rows, now)
     words = "\n".join(each.text for each in said)
     filters = FactFilters(space_id=row.space_id, naming=words, at=now)
-    page = list_facts(session, user_id, filters, limit=MOST_KNOWN, cursor=None, now=now)
+    known = facts_for(session, user_id, filters, most=MOST_KNOWN, now=now)
     return Part(
         row.id,
         row.space_id,
@@ -116,7 +116,7 @@ def next_part(session: Session, user_id: UUID, *, now: datetime, apart: Collecti
         upto,
         said,
         [_said(session, user_id, each, _LONGEST_BEFORE, now) for each in reversed(earlier)],
-        [(fact.subject, fact.predicate, fact.object) for fact, _ in page.facts],
+        [(fact.subject, fact.predicate, fact.object) for fact, _ in known],
     )
 
 

@@ -15,7 +15,7 @@ from memory.conversations import change_conversation, delete_conversation
 from memory.embedding.backfill import utc_now
 from memory.extraction.extract import APART, Extractor
 from memory.extraction.reading import MOST_FACTS
-from memory.extraction.waiting import FULL, LONGEST_PART, QUIET
+from memory.extraction.waiting import FULL, LONGEST_PART, MOST_KNOWN, QUIET
 from memory.facts import Statement, correct_fact, delete_fact, state
 from memory.llm import ChatModel
 from memory.markers import closing, opening
@@ -66,11 +66,11 @@ class ReadingDesk(Desk):
             target = get_space(session, self.user_id, space)
             change_conversation(session, self.user_id, talk, {"space": target}, now=utc_now(), actor="test")
 
-    def state(self, object_, **more):
+    def state(self, object_, predicate="lives in", **more):
         """State where the user has lived for nine days; returns the fact."""
         with self.book.session() as session:
             space = get_space(session, self.user_id, "default")
-            said = Statement("User", "lives in", object_, valid_from=utc_now() - timedelta(days=9), **more)
+            said = Statement("User", predicate, object_, valid_from=utc_now() - timedelta(days=9), **more)
             keys = self.book.runtime.keys
             return state(session, self.user_id, space.id, said, keys=keys, now=utc_now(), actor="test").fact.id
 
@@ -304,6 +304,15 @@ def test_what_is_known_of_it_is_told_and_a_newer_fact_ends_the_older(desk, model
     desk.extract()
     assert "Known:\nuser | lives in | Lisbon" in model.read[1]
     assert desk.facts == ["user lives in Porto"]
+
+
+def test_of_much_that_is_known_what_it_speaks_of_is_told(desk, model):
+    desk.state("Lisbon")
+    for number in range(MOST_KNOWN):
+        desk.state(f"{number}", predicate="has number", single=False)
+    desk.turn(desk.conversation(), "I live in Porto now")
+    desk.extract()
+    assert "Known:\nUser | lives in | Lisbon\n" in model.read[0]
 
 
 def test_what_a_model_reads_ends_nothing_that_somebody_has_stated(desk, model):

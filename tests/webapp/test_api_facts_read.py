@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from uuid import UUID
 
 import pytest
@@ -12,6 +13,7 @@ from api_talk import Talk
 from memory.embedding.backfill import utc_now
 from memory.facts import Statement, state
 from memory.spaces import get_space
+from webapp.api.memory import MOST_FACTS
 
 # In the block for a prompt
 
@@ -29,6 +31,14 @@ def test_facts_of_what_a_question_names_stand_in_the_block_that_asks_for_them(ag
     both = recall(agent, "Where does Robin keep bees?", facts=True)
     assert ("Robin lives in Bern" in both["context"], "Faro" in both["context"]) == (True, False)
     assert (both["facts"], both["count"], fact in both["context"]) == (1, 1, True)
+
+
+def test_of_many_facts_of_one_those_that_the_question_asks_for_come_first(agent):
+    stated(agent, "Bern", subject="user", valid_from=SPRING)
+    for number in range(MOST_FACTS):
+        stated(agent, f"number {number}", subject="user", predicate="has", single=False)
+    told = recall(agent, "In which town do I live?", facts=True, token_budget=900)["context"]
+    assert re.findall("user .*", told)[:2] == ["user lives in Bern", f"user has number {MOST_FACTS - 1}"]
 
 
 def test_facts_of_another_space_stand_in_no_block(agent, ada):
@@ -74,6 +84,13 @@ def read_out(ada, talk, object_="Bern", **more):
         now, keys = utc_now(), ada.runtime.keys
         kept = state(session, ada.id, space.id, said, keys=keys, now=now, actor="test", extracted=True)
         return str(kept.fact.id)
+
+
+def test_the_block_says_what_nobody_has_looked_at(agent, ada, talk):
+    fact = read_out(ada, talk)
+    assert ' extracted="true">' in recall(agent, "Where do I live?", facts=True)["context"]
+    agent.patch(f"{FACTS}/{fact}", {"extracted": False})
+    assert "extracted" not in recall(agent, "Where do I live?", facts=True)["context"]
 
 
 def test_what_a_model_has_read_is_told_apart(agent, ada, talk):

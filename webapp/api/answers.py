@@ -261,7 +261,10 @@ class ContextAnswer(BaseModel):
     context: str
     token_count: int
     count: int
-    facts: int = Field(description="How many facts stand in it, before the memories.")
+    facts: int = Field(
+        description="How many facts stand in it, before the memories: first those with most words of the question. "
+        'What a model has read, and nobody has looked at, is marked `extracted="true"` there.'
+    )
     truncated: bool
     degraded: list[str] = Field(description=Degraded)
     warnings: list[str] | None = Warnings

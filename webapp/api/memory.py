@@ -10,7 +10,6 @@ from flask import Response, abort, g, jsonify, make_response
 from memory import incognito
 from memory.errors import InvalidError
 from memory.fact_texts import sentence
-from memory.facts import FactFilters
 from memory.models import Theme
 from memory.spaces import update_space
 from memory.summary import summarise
@@ -41,7 +40,7 @@ from webapp.api.schemas import (
 )
 from webapp.context import credential, runtime, session, utc_now, zone
 from webapp.errors import problem
-from webapp.facts import find_facts
+from webapp.facts import facts_for
 from webapp.guards import in_session, needs, recorded, require_scope
 from webapp.operations import drop_theme, embeds, incognito_spaces, refuse_in_incognito, skipped, space_for
 from webapp.prompt import prompt_block
@@ -208,9 +207,8 @@ def prompt(query: SpaceQuery) -> Response:
 
 def _facts_of(question: str, space: str | None) -> list[Known]:
     """Return what is true now of whom and what a question names, in the space that it is asked in."""
-    filters = FactFilters(naming=question, at=utc_now())
-    page, _ = find_facts(space_for(space).slug, filters, limit=MOST_FACTS, recalling=True)
-    return [Known(fact.id, sentence(fact), fact.valid_from) for fact, _ in page.facts]
+    found = facts_for(question, space_for(space), most=MOST_FACTS)
+    return [Known(fact.id, sentence(fact), fact.valid_from, extracted=fact.extracted) for fact in found]
 
 
 @bp.post("/context", summary="Recalled memories as one marked block for a prompt", responses={"200": ContextAnswer})
