@@ -137,6 +137,15 @@ class ChatModel:
                 raise ChatModelError("the model endpoint did not finish in time", away=True) from None
 
     @property
+    def told(self) -> str:
+        """Return which model it is, and on which host, for those whose texts are sent to it.
+
+        >>> ChatModel("https://key:word@models.example.org/v1?key=1", "small").told
+        'small at models.example.org'
+        """
+        return f"{self.model} at {httpx.URL(self.url).host}"
+
+    @property
     def _address(self) -> str:
         root = self.url.rstrip("/")
         if root.endswith(_PATH):

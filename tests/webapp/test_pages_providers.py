@@ -105,7 +105,7 @@ def test_where_a_language_model_reads_the_page_says_that_texts_are_sent_to_it(ap
     app.extensions["commonplace"] = replace(runtime, chat_model=ChatModel("http://127.0.0.1:9", "tiny"))
     text = browser.get("/providers").text
     app.extensions["commonplace"] = runtime
-    assert "texts are sent to it" in text
+    assert "texts are sent to it, tiny at 127.0.0.1." in text
     assert "no text leaves this machine" not in text
 
 

@@ -552,12 +552,14 @@ def test_whoever_has_facts_read_is_told_what_is_sent_and_how_far_it_is(
     app: Flask, runtime: Runtime, reader: FlaskClient, agent: Agent, kitchen: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     Talk(agent, space="kitchen").turn("The kettle is new", "Good to know.")
-    model = ChatModel("http://127.0.0.1:9", "small")
+    model = ChatModel("http://key@127.0.0.1:9", "small")
     monkeypatch.setitem(app.extensions, "commonplace", replace(runtime, chat_model=model))
     # Two of them were said there before.
-    assert "4 messages would be sent to it" in reader.get("/spaces/kitchen").text
+    offered = reader.get("/spaces/kitchen").text
+    assert "4 messages would be sent to small at 127.0.0.1." in offered
+    assert "once a month, by small at 127.0.0.1; the summaries stay" in offered
     page = reader.post("/spaces/kitchen", data={**SETTINGS, "extract_facts": "true"}, follow_redirects=True).text
-    assert "0 of 4 messages are read" in " ".join(page.split())
+    assert "0 of 4 messages are read, by small at 127.0.0.1." in " ".join(page.split())
     assert agent.patch("/v1/spaces/kitchen", {"name": "Kitchen"}).json["extract_facts"] is True
     agent.patch("/v1/spaces/kitchen", {"extract_facts": False})
 

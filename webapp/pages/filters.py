@@ -65,10 +65,11 @@ def _version(path: Path) -> str:
 
 def _frame() -> dict[str, Any]:
     here = asked_address() if request.method == "GET" else url_for("notebook.home")
-    who = g.get("credential")
+    who, model = g.get("credential"), runtime().chat_model
     return {
         "visitor": g.get("visitor"),
-        "is_read_elsewhere": runtime().chat_model is not None,
+        "is_read_elsewhere": model is not None,
+        "language_model": model.told if model else None,
         "is_admin": who is not None and "admin" in who.scopes,
         "appearance": chosen(),
         "appearances": CHOICES,
