@@ -138,13 +138,9 @@ def put_away(
     With a `summary` all of them or none, and it is stored in their place, unless its text is refused there.
     """
     space = _keeping(session, user_id, space_id)
-    if space is None or not space.roll_up:
+    if space is None:
         return ()
-    since = now - timedelta(days=space.retention_days)
-    values = {"ids": [each.id for each in memories], "versions": [each.version for each in memories]}
-    scope = {"user_id": user_id, "space_id": space_id, "since": since}
-    still = session.scalars(_STILL_OLD, {**scope, **values}).all()
-    aged = _unwanted(session, user_id, still, since)
+    aged = still_aging(session, space, memories, now=now)
     if summary is not None and len(aged) < len(memories):
         return ()
     made = None
@@ -157,6 +153,17 @@ def put_away(
         details = {"space": space.slug, "memories": len(aged)}
         record(session, user_id, "memory.rolled_up", actor="system", now=now, subject_id=made, details=details)
     return aged
+
+
+def still_aging(session: Session, space: Space, memories: Sequence[Aging], *, now: datetime) -> Sequence[UUID]:
+    """Return those of the memories, locked, that are due as they were when they were read, and to be summed up."""
+    if not space.roll_up or not space.retention_days or not space.memory_enabled:
+        return ()
+    since = now - timedelta(days=space.retention_days)
+    values = {"ids": [each.id for each in memories], "versions": [each.version for each in memories]}
+    scope = {"user_id": space.user_id, "space_id": space.id, "since": since}
+    still = session.scalars(_STILL_OLD, {**scope, **values}).all()
+    return _unwanted(session, space.user_id, still, since)
 
 
 def _keeping(session: Session, user_id: UUID, space_id: UUID) -> Space | None:

@@ -55,7 +55,7 @@ def roll_up_of(session: Session, user_id: UUID, memory_id: UUID) -> RollUp | Non
 
 
 def say_anew(session: Session, user_id: UUID, roll_up: RollUp, said: str, *, keys: Keys, now: datetime) -> bool:
-    """Let a roll-up say something else; tells whether it does. It counts as made at this moment.
+    """Let a roll-up say something else; tells whether it does. It counts as made `now`, when its sources were read.
 
     One that somebody has changed or forgotten meanwhile stays so, as does one whose new text is refused.
     """

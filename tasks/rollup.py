@@ -13,7 +13,8 @@ from memory.embedding.backfill import utc_now
 from memory.embedding.likeness import unrelated_cosine
 from memory.embedding.models import active_model
 from memory.llm import ChatModelError
-from memory.retention import BATCH, Aging, aging, put_away
+from memory.models import Space
+from memory.retention import BATCH, Aging, aging, put_away, still_aging
 from memory.roll_ups import roll_up_of, say_anew
 from memory.time_zones import user_zone
 from retrieval.rollup import INSTRUCTION, ROOM, Group, grouped
@@ -52,6 +53,8 @@ def roll_up(user_id: UUID, space_id: UUID, deadline: float) -> int | None:
 
 def roll_up_again(user_id: UUID, memory_id: UUID) -> bool:
     """Make a roll-up anew of what its sources say by now, under the head that it has; tells whether it changed."""
+    # As of now: what is corrected from here on is looked for again.
+    now = utc_now()
     with user_session(runtime().sessions, user_id) as session:
         made, zone = roll_up_of(session, user_id, memory_id), user_zone(session, user_id)
     if made is None:
@@ -60,13 +63,18 @@ def roll_up_again(user_id: UUID, memory_id: UUID) -> bool:
     # Outside of any transaction: a language model takes its time.
     said = f"{head}\n{_said(Group(made.sources, None, None), zone)}"
     with user_session(runtime().sessions, user_id) as session:
-        changed = say_anew(session, user_id, made, said, keys=runtime().keys, now=utc_now())
+        changed = say_anew(session, user_id, made, said, keys=runtime().keys, now=now)
     if changed:
         nudge()
     return changed
 
 
 def _put_away(user_id: UUID, space_id: UUID, group: Group[Aging], zone: tzinfo) -> int:
+    # What was forgotten since it was read, or is not to be summed up any more, is sent to no language model.
+    with user_session(runtime().sessions, user_id) as session:
+        space = session.get(Space, (user_id, space_id))
+        if space is None or len(still_aging(session, space, group.memories, now=utc_now())) < len(group.memories):
+            return 0
     # Outside of any transaction: a language model takes its time.
     summary = group.draft(_said(group, zone), zone)
     with user_session(runtime().sessions, user_id) as session:

@@ -70,6 +70,33 @@ def test_a_language_model_sums_up_where_one_is_set(shelf, ask, runtime):
     assert all(each in endpoint.requests[0]["messages"][1]["content"] for each in TEXTS)
 
 
+@pytest.mark.parametrize("meanwhile", ["forgotten", "off"])
+def test_what_is_forgotten_or_off_while_the_model_writes_is_not_sent_to_it(shelf, ask, runtime, ada, meanwhile):
+    said = ("The ferry Ida leaves at dawn", "Oars are in the shed", "Nets want mending in March")
+    drafts = [Draft(each, tags=("boats",)) for each in said]
+    with user_session(runtime.sessions, ada.id) as session:
+        remember_many(session, ada.id, "default", drafts, keys=runtime.keys, now=utc_now(), actor="t")
+        session.execute(text("DELETE FROM embeddings"))
+        session.execute(text(f"{OLD} WHERE tags = '{{boats}}'"))
+
+    def change():
+        asked = endpoint.requests[0]["messages"][1]["content"]
+        with user_session(runtime.sessions, ada.id) as session:
+            if meanwhile == "off":
+                update_space(session, ada.id, "default", {"roll_up": False}, now=utc_now(), actor="t")
+                return
+            other = "%Ida%" if "kiln" in asked else "%kiln%"
+            memory = session.scalar(text("SELECT id FROM memories WHERE text LIKE :other"), {"other": other})
+            forget(session, ada.id, memory, keys=runtime.keys, now=utc_now(), actor="t")
+
+    with chat_endpoint() as endpoint:
+        endpoint.meanwhile = change
+        configure(replace(runtime, chat_model=ChatModel(endpoint.url, "small")))
+        archive_aged.call_local()
+        configure(runtime)
+    assert len(endpoint.requests) == 1
+
+
 def test_where_the_model_fails_it_is_an_extract(shelf, ask, runtime):
     with chat_endpoint() as endpoint:
         endpoint.status = 503
