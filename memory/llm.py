@@ -27,6 +27,8 @@ _MOST_USELESS = 3
 _PATH = "/chat/completions"
 _T = TypeVar("_T")
 _RETRIABLE = {HTTPStatus.REQUEST_TIMEOUT, HTTPStatus.TOO_MANY_REQUESTS}
+# By these an endpoint tells that a text is too long for its model, or that a filter minds its words.
+_OF_TEXT = {HTTPStatus.BAD_REQUEST, HTTPStatus.REQUEST_ENTITY_TOO_LARGE, HTTPStatus.UNPROCESSABLE_ENTITY}
 # Some servers hand out what a reasoning model says to itself, before what it says. It may be all there is, where the
 # model thought for as long as it was given; and begin without its mark, where that ends what the model was asked.
 _THOUGHTS = re.compile(r"\A(?:\s*<think>.*?(?:</think>|\Z)|(?:(?!<think>).)*?</think>)", re.DOTALL)
@@ -46,6 +48,10 @@ class ChatModelError(Exception):
 
 class UselessAnswerError(ChatModelError):
     """The model answered, and not what it was asked for: or nothing, as it thought for as long as it was given."""
+
+
+class RefusedTextError(ChatModelError):
+    """The endpoint refused what it was sent, and may take another text, or a part of it."""
 
 
 @dataclass(frozen=True)
@@ -128,7 +134,8 @@ class ChatModel:
                 status = response.status_code
                 away = status >= HTTPStatus.INTERNAL_SERVER_ERROR or status in _RETRIABLE
                 message = f"the model endpoint answered HTTP {status}"
-                raise ChatModelError(message, away=away, pause=pause_asked(response))
+                kind = RefusedTextError if status in _OF_TEXT else ChatModelError
+                raise kind(message, away=away, pause=pause_asked(response))
             try:
                 return read_whole(response, most=LARGEST_ANSWER, until=until)
             except TooLargeError:

@@ -20,7 +20,7 @@ from memory.extraction.waiting import FULL, QUIET, Part, next_part, still_waits
 from memory.facts import Statement, state
 from memory.journal import record
 from memory.keys import Keys
-from memory.llm import ChatModel, ChatModelError, UselessAnswerError
+from memory.llm import ChatModel, ChatModelError, RefusedTextError, UselessAnswerError
 from memory.models import Conversation
 from memory.spaces import lock_spaces
 
@@ -130,11 +130,12 @@ class Extractor:
         while any(said.role == USER for said in part.said) and self._still_waits(user_id, part):
             try:
                 found = facts_by_model(self._chat_model, part, now=self._clock())
-            except UselessAnswerError as error:
+            except (RefusedTextError, UselessAnswerError) as error:
                 if len(part.said) > 1:
                     part = part.half()
                     continue
-                if not self._answers():
+                # What is refused may be taken once the endpoint is set right.
+                if isinstance(error, RefusedTextError) or not self._answers():
                     raise
                 logger.warning("a message is not read for facts: %s", error)
                 break

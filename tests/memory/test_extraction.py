@@ -484,3 +484,26 @@ def test_a_conversation_that_the_endpoint_refuses_keeps_no_other_waiting(desk, m
     model.does(lambda: setattr(model.endpoint, "status", 400 if "filter" in model.read[-1] else 200))
     assert [desk.extract(), desk.extract()] == [2, 0]
     assert desk.facts == ["user lives in Lisbon"]
+
+
+@pytest.mark.parametrize("status", [400, 413, 422])
+def test_what_is_too_long_for_the_model_is_read_by_parts(desk, model, book, status):
+    talk = desk.conversation()
+    for number in range(8):
+        desk.turn(talk, f"I moved to Lisbon in May {number}", "word " * 80)
+    model.says(LISBON)
+    model.does(lambda: setattr(model.endpoint, "status", status if len(model.read[-1]) > 3_000 else 200))
+    while desk.extract():
+        pass
+    assert book.one("SELECT message_count - extracted_through FROM conversations") == 0
+    assert desk.facts == ["user lives in Lisbon"]
+
+
+def test_a_message_that_the_endpoint_refuses_waits_and_what_stands_before_it_is_read(desk, model, book):
+    talk = desk.conversation()
+    for words in ("I moved to Lisbon", "something that a filter refuses"):
+        desk.turn(talk, words)
+    model.says(LISBON)
+    model.does(lambda: setattr(model.endpoint, "status", 400 if "filter" in model.read[-1] else 200))
+    assert [desk.extract() for _ in range(3)] == [2, 0, 0]
+    assert book.one("SELECT extracted_through FROM conversations") == 2
