@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
@@ -53,29 +53,45 @@ class Kept:
 
 
 def find_facts(
-    space: str | None, filters: FactFilters, *, limit: int, cursor: str | None = None, recalling: bool = False
+    space: str | None, filters: FactFilters, *, limit: int, cursor: str | None = None
 ) -> tuple[FactPage, str | None]:
     """Return a page of the facts that this caller may see, and the name of the switch that keeps it empty.
 
-    Who lists them reads what a space with memory off holds, too; `recalling` asks, and is told nothing of it.
+    Who lists them reads what a space with memory off holds, too.
     """
     scope = scope_for(space)
     if is_incognito(scope):
         return FactPage((), None), "incognito"
-    if recalling and scope and (why := skipped(scope)):
-        return FactPage((), None), why
-    hidden = frozenset() if scope else silent_spaces() if recalling else incognito_spaces()
-    chosen = replace(filters, space_id=scope.id if scope else None, hidden=hidden)
+    chosen = _within(filters, scope, incognito_spaces)
     return facts.list_facts(session(), credential().user_id, chosen, limit=limit, cursor=cursor, now=utc_now()), None
 
 
-def facts_for(question: str, space: Space, *, most: int) -> Sequence[Fact]:
-    """Return what is true now of whom a question names, in a space, what has most of its words first."""
-    if skipped(space):
-        return ()
-    now = utc_now()
-    filters = FactFilters(space_id=space.id, naming=question, at=now)
-    return [fact for fact, _ in facts.facts_for(session(), credential().user_id, filters, most=most, now=now)]
+@dataclass(frozen=True, slots=True)
+class Recalled:
+    """Facts for whoever asks, each with the slug of its space, whether there are more, and what keeps them back."""
+
+    facts: Sequence[tuple[Fact, str]] = ()
+    more: bool = False
+    skipped: str | None = None
+
+
+def recall_facts(space: str | None, filters: FactFilters, *, most: int) -> Recalled:
+    """Return facts for whoever asks, first those that have most words of the question `naming` of the filters.
+
+    Nothing is told of what a space with memory off holds.
+    """
+    scope = scope_for(space)
+    if is_incognito(scope):
+        return Recalled(skipped="incognito")
+    if scope and (why := skipped(scope)):
+        return Recalled(skipped=why)
+    chosen = _within(filters, scope, silent_spaces)
+    found = facts.facts_for(session(), credential().user_id, chosen, most=most + 1, now=utc_now())
+    return Recalled(found[:most], len(found) > most)
+
+
+def _within(filters: FactFilters, scope: Space | None, hidden: Callable[[], frozenset[str]]) -> FactFilters:
+    return replace(filters, space_id=scope.id) if scope else replace(filters, hidden=hidden())
 
 
 def state_fact(said: Statement, space: str | None) -> Kept:

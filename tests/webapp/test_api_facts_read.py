@@ -39,6 +39,9 @@ def test_of_many_facts_of_one_those_that_the_question_asks_for_come_first(agent)
         stated(agent, f"number {number}", subject="user", predicate="has", single=False)
     told = recall(agent, "In which town do I live?", facts=True, token_budget=900)["context"]
     assert re.findall("user .*", told)[:2] == ["user lives in Bern", f"user has number {MOST_FACTS - 1}"]
+    found = agent.tool("fact_search", query="In which town do I live?", limit=2).json
+    assert [each["object"] for each in found["facts"]] == ["Bern", f"number {MOST_FACTS - 1}"]
+    assert found["more"] is True
 
 
 def test_facts_of_another_space_stand_in_no_block(agent, ada):

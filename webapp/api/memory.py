@@ -10,6 +10,7 @@ from flask import Response, abort, g, jsonify, make_response
 from memory import incognito
 from memory.errors import InvalidError
 from memory.fact_texts import sentence
+from memory.facts import FactFilters
 from memory.models import Theme
 from memory.spaces import update_space
 from memory.summary import summarise
@@ -40,7 +41,7 @@ from webapp.api.schemas import (
 )
 from webapp.context import credential, runtime, session, utc_now, zone
 from webapp.errors import problem
-from webapp.facts import facts_for
+from webapp.facts import recall_facts
 from webapp.guards import in_session, needs, recorded, require_scope
 from webapp.operations import drop_theme, embeds, incognito_spaces, refuse_in_incognito, skipped, space_for
 from webapp.prompt import prompt_block
@@ -207,8 +208,8 @@ def prompt(query: SpaceQuery) -> Response:
 
 def _facts_of(question: str, space: str | None) -> list[Known]:
     """Return what is true now of whom and what a question names, in the space that it is asked in."""
-    found = facts_for(question, space_for(space), most=MOST_FACTS)
-    return [Known(fact.id, sentence(fact), fact.valid_from, extracted=fact.extracted) for fact in found]
+    found = recall_facts(space_for(space).slug, FactFilters(naming=question, at=utc_now()), most=MOST_FACTS)
+    return [Known(fact.id, sentence(fact), fact.valid_from, extracted=fact.extracted) for fact, _ in found.facts]
 
 
 @bp.post("/context", summary="Recalled memories as one marked block for a prompt", responses={"200": ContextAnswer})

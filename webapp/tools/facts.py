@@ -10,7 +10,7 @@ from pydantic import Field
 from memory.facts import MOST, FactFilters, Statement
 from webapp.api.schemas import NOT_BLANK, Limit, Line, Moment, Share, described_as
 from webapp.context import runtime, utc_now
-from webapp.facts import correct_fact, delete_fact, fact_json, find_facts, state_fact
+from webapp.facts import correct_fact, delete_fact, fact_json, recall_facts, state_fact
 from webapp.tools.base import MOST_RESULTS, WHICH_SPACE, Arguments, Tool, ToolResult, changes_in
 
 Subject = Annotated[Line, described_as(**NOT_BLANK, maxLength=MOST["subject"])]
@@ -78,11 +78,11 @@ def _find(arguments: FindArguments) -> ToolResult:
     at = arguments.at or utc_now()
     filters = FactFilters(subject=arguments.subject, predicate=arguments.predicate, naming=arguments.query, at=at)
     limit = arguments.limit or runtime().settings.max_results
-    page, skipped = find_facts(arguments.space, filters, limit=limit, recalling=True)
-    shown = [fact_json(fact, slug) for fact, slug in page.facts]
-    ids = tuple(fact["id"] for fact in shown)
+    found = recall_facts(arguments.space, filters, most=limit)
+    shown = [fact_json(fact, slug) for fact, slug in found.facts]
+    ids, skipped = tuple(fact["id"] for fact in shown), found.skipped
     degraded = [skipped] if skipped else []
-    answer: dict[str, Any] = {"facts": shown, "more": page.next_cursor is not None, "degraded": degraded}
+    answer: dict[str, Any] = {"facts": shown, "more": found.more, "degraded": degraded}
     summary = {"ids": list(ids), "degraded": degraded}
     return ToolResult(answer, summary, affected=ids, hits=None if skipped else len(ids), private=bool(skipped))
 
