@@ -9,7 +9,22 @@ from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import ColumnElement, Row, Select, case, cast, false, func, literal, or_, select, text, tuple_, update
+from sqlalchemy import (
+    ColumnElement,
+    Row,
+    Select,
+    case,
+    cast,
+    delete,
+    false,
+    func,
+    literal,
+    or_,
+    select,
+    text,
+    tuple_,
+    update,
+)
 from sqlalchemy.dialects.postgresql import REGCONFIG
 from sqlalchemy.orm import InstrumentedAttribute, Session
 
@@ -18,6 +33,7 @@ from memory.cursors import check_limit, from_cursor, to_cursor
 from memory.drafts import is_unseen
 from memory.errors import InvalidError, NotFoundError, RefusedError
 from memory.fact_texts import sentence
+from memory.ids import among
 from memory.journal import record, redact
 from memory.keys import Keys
 from memory.markers import is_marked
@@ -488,6 +504,37 @@ def delete_fact(session: Session, user_id: UUID, fact_id: UUID, *, keys: Keys, n
     redact(session, [fact_id], Needles(()))
     record(session, user_id, "fact.deleted", actor=actor, now=now, subject_id=fact_id)
     session.flush()
+
+
+def delete_extracted(session: Session, user_id: UUID, space_id: UUID, *, keys: Keys, now: datetime, actor: str) -> int:
+    """Delete for good what a model has read out of conversations in a space, as `delete_fact` does; returns how many.
+
+    What somebody has confirmed or corrected stays. Raises `NotFoundError`.
+    """
+    (space,) = lock_spaces(session, user_id, {space_id}) or (None,)
+    if space is None:
+        raise NotFoundError("there is no such space")
+    begin_to_tell(session)
+    mine = _extracted(user_id, space_id)
+    found = session.scalars(select(Fact).where(mine).order_by(Fact.id).with_for_update()).all()
+    said = {fact.id: [sentence(fact)] for fact in found}
+    bury(session, said, keys, now, user_id=user_id, space_id=space_id)
+    run_unsynchronised(session, delete(Fact).where(Fact.user_id == user_id, among(Fact.id, said)))
+    redact(session, list(said), Needles(()))
+    if said:
+        details = {"space": space.slug}
+        record(session, user_id, "fact.deleted", actor=actor, now=now, count=len(said), details=details)
+    session.flush()
+    return len(said)
+
+
+def count_extracted(session: Session, user_id: UUID, space_id: UUID) -> int:
+    """Return how many facts `delete_extracted` would delete."""
+    return session.scalar(select(func.count()).select_from(Fact).where(_extracted(user_id, space_id))) or 0
+
+
+def _extracted(user_id: UUID, space_id: UUID) -> ColumnElement[bool]:
+    return (Fact.user_id == user_id) & (Fact.space_id == space_id) & Fact.extracted
 
 
 def _locked(session: Session, user_id: UUID, fact_id: UUID, now: datetime) -> tuple[Fact, Space]:

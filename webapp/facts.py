@@ -137,6 +137,15 @@ def delete_fact(fact_id: UUID) -> None:
     session().commit()
 
 
+def delete_extracted(space: str) -> int:
+    """Delete for good what a model has read in a space, and nobody has looked at; returns how many facts."""
+    who, scope = credential(), space_for(space)
+    keys, now = runtime().keys, utc_now()
+    gone = facts.delete_extracted(session(), who.user_id, scope.id, keys=keys, now=now, actor=who.actor)
+    session().commit()
+    return gone
+
+
 def fact_json(fact: Fact, slug: str) -> dict[str, Any]:
     """Return a fact as it is read."""
     return {

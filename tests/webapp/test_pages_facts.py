@@ -258,6 +258,29 @@ def test_who_confirms_it_has_stated_it(reader, read, ada):
     assert rows(ada, "SELECT extracted FROM facts") == [(False,)]
 
 
+def test_all_that_a_model_has_read_in_a_space_is_deleted_at_once(reader, read, ada, agent):
+    stated(reader, object="Lisbon")
+    agent.tool("fact_search", query="Where do I live?")
+    listed = "/facts?space=default&extracted=yes"
+    offer = "1 fact in default goes for good"
+    assert [offer in words(reader.get(each)) for each in (listed, "/facts?extracted=yes", "/facts?space=default")] == [
+        True,
+        False,
+        False,
+    ]
+    assert reader.post("/facts/read/delete").status_code == 422
+    assert reader.post("/facts/read/delete", data={"space": "work"}).status_code == 303
+    assert len(rows(ada, "SELECT 1 FROM facts")) == 2
+    page = words(reader.post("/facts/read/delete", data={"space": "default"}, follow_redirects=True))
+    assert "1 fact that a model had read is deleted." in page
+    assert rows(ada, "SELECT object FROM facts") == [("Lisbon",)]
+    assert rows(ada, "SELECT arguments FROM tool_calls WHERE tool = 'fact_search'") == [({"redacted": True},)]
+    assert rows(ada, "SELECT count FROM audit_events WHERE action = 'fact.deleted'") == [(1,)]
+    # The next conversation may say it again.
+    again = reader.post("/facts", data={**FACT, "subject": "user"})
+    assert (again.status_code, "forgotten less than 24 hours ago" in words(again)) == (409, True)
+
+
 def test_who_goes_through_a_list_stays_in_it(reader, read, ada):
     fact, listed = the_id(ada), "http://localhost/facts?extracted=yes"
     for address, before, after in (

@@ -14,11 +14,11 @@ from pydantic import BaseModel, Field, ValidationError
 
 from memory.browse import Source, find_sources
 from memory.errors import InvalidError, RefusedError
-from memory.facts import FactFilters, FactPage, Statement
+from memory.facts import FactFilters, FactPage, Statement, count_extracted
 from retrieval.dates import local, midnight
 from webapp.api.schemas import Line
 from webapp.context import credential, session, utc_now, zone
-from webapp.facts import correct_fact, delete_fact, find_facts, readable_fact, state_fact
+from webapp.facts import correct_fact, delete_extracted, delete_fact, find_facts, readable_fact, state_fact
 from webapp.htmx import current_page, render
 from webapp.operations import is_incognito, space_for
 from webapp.pages.closed import closed_page
@@ -93,11 +93,15 @@ class FactForm(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class Listing:
-    """A page of facts, the places of the messages that say them, and the spaces that can be chosen."""
+    """A page of facts, the places of the messages that say them, and the spaces that can be chosen.
+
+    Where what a model has read in one space is listed, `unseen` is how many of them nobody has looked at.
+    """
 
     page: FactPage
     sources: Mapping[UUID | None, Source]
     spaces: Offered
+    unseen: int = 0
 
 
 @bp.get("/facts")
@@ -169,6 +173,16 @@ def delete(fact_id: UUID) -> Response:
     return _to("The fact is deleted.")
 
 
+@bp.post("/facts/read/delete")
+def delete_read() -> Response:
+    """Delete for good what a model has read out of the conversations of a space, and nobody has looked at."""
+    form = parse(FactsForm, request.form)
+    if not form.space:
+        raise InvalidError("space", "must be given")
+    gone = delete_extracted(form.space)
+    return _to(f"{counted(gone, 'fact')} that a model had read {'is' if gone == 1 else 'are'} deleted.")
+
+
 def _day(value: datetime | None) -> date | None:
     return local(value, zone()).date() if value else None
 
@@ -209,5 +223,7 @@ def _context(form: FactsForm) -> dict[str, Any]:
     )
     page, _ = find_facts(form.space or None, filters, limit=PAGE, cursor=form.cursor)
     sources = find_sources(session(), credential().user_id, {fact.source_message_id for fact, _ in page.facts} - {None})
-    listing = Listing(page, sources, offered_spaces(form.space))
+    is_of_model = form.extracted and form.space
+    unseen = count_extracted(session(), credential().user_id, space_for(form.space).id) if is_of_model else 0
+    listing = Listing(page, sources, offered_spaces(form.space), unseen)
     return {"form": form, "listing": listing, "now": now, "problem": {}, "given": {}}
