@@ -128,7 +128,9 @@ def _written(part: Part) -> str:
 
 
 def _line(said: Said) -> str:
-    return f"[{said.sequence}] {said.said_at:%Y-%m-%d} {said.role}: {said.text}"
+    # Further lines are set in: what somebody quotes, or slips in, begins no message of its own.
+    text = "\n  ".join(said.text.splitlines())
+    return f"[{said.sequence}] {said.said_at:%Y-%m-%d} {said.role}: {text}"
 
 
 def _checked(found: Sequence[_Found], part: Part, now: datetime) -> Iterator[Statement]:
