@@ -21,7 +21,7 @@ from memory.ids import among
 from memory.journal import record
 from memory.keys import Keys
 from memory.models import EntityMention, Memory, PossibleUpdate, Space
-from memory.restore import hold_forgotten, restore_held
+from memory.restore import hold_forgotten, restore_held, sources_first
 from memory.spaces import get_space, lock_space, lock_spaces_of, lock_tied
 from memory.summing_up import places_of_both, sources_of, summaries_of
 from memory.tombstones import graveyard
@@ -159,7 +159,7 @@ def restore_many(session: Session, user_id: UUID, ids: Sequence[UUID], *, now: d
     spaces = hold_forgotten(session, user_id, ids)
     back: list[UUID] = []
     along: list[UUID] = []
-    for memory_id in ids:
+    for memory_id in sources_first(session, user_id, ids):
         try:
             with session.begin_nested():
                 _, more = restore_held(session, user_id, memory_id, spaces, now=now, actor=actor)

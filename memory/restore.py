@@ -136,6 +136,20 @@ def hold_forgotten(session: Session, user_id: UUID, ids: Collection[UUID]) -> Se
     return spaces
 
 
+def sources_first(session: Session, user_id: UUID, ids: Sequence[UUID]) -> Sequence[UUID]:
+    """Return those of the ids that are of forgotten memories, each behind what it sums up: it comes back after that."""
+    rows = select(Forgotten.id, Forgotten.row["source_ids"]).where(Forgotten.user_id == user_id, Forgotten.id.in_(ids))
+    named = {each: {*sources} - {str(each)} for each, sources in session.execute(rows)}
+    left, order = [each for each in ids if each in named], list[UUID]()
+    while left:
+        waiting = {str(each) for each in left}
+        # Those that sum each other up come in any order.
+        ready = [each for each in left if waiting.isdisjoint(named[each])] or left
+        order += ready
+        left = [each for each in left if each not in ready]
+    return order
+
+
 def _places_of(user_id: UUID, ids: Collection[UUID]) -> Select[UUID]:
     """Return what reads the spaces that these forgotten memories, and summaries that went with them, come back to.
 

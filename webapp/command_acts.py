@@ -13,7 +13,7 @@ from memory.commands.parse import SURE, Intent
 from memory.errors import ConflictError, InvalidError, NotFoundError
 from memory.forget import UNDO_WINDOW, forget
 from memory.models import Memory, Space
-from memory.restore import hold_forgotten, restore_held
+from memory.restore import hold_forgotten, restore_held, sources_first
 from memory.revisions import list_revisions
 from memory.spaces import update_space
 from memory.tombstones import lift
@@ -99,7 +99,7 @@ def _restore(asked: Asked, ids: Sequence[UUID], space: str | None) -> CommandRes
     spaces = hold_forgotten(session(), asked.user_id, own)
     # Asked again: whoever said it at the same time was first.
     still = {each.id for each in restorables(own)}
-    for memory_id in (each for each in ids if each in still):
+    for memory_id in sources_first(session(), asked.user_id, [each for each in ids if each in still]):
         # A summary may have come back with what it sums up.
         if memory_id not in along:
             along += restore_held(session(), asked.user_id, memory_id, spaces, now=now, actor=who.actor)[1]

@@ -208,6 +208,15 @@ def test_a_forgotten_memory_comes_back_by_a_word_and_only_once(agent, notes):
     assert say(agent, "undo")["done"] is False
 
 
+def test_a_summary_and_what_it_sums_up_come_back_by_a_word(agent):
+    note = agent.store("The kiln in the shed reaches cone ten by noon")
+    made = agent.store("The kiln takes a morning", type="summary", source_ids=[note])
+    ids = {note, made}
+    say(agent, "forget everything about the kiln")
+    assert set(say(agent, "yes")["undo"]["ids"]) == ids
+    assert listed(say(agent, "undo that")) == ids
+
+
 def test_who_wants_something_back_loses_nothing_that_came_since(agent, ada, notes):
     say(agent, f"forget {notes['nuts']}")
     say(agent, "remember that my aunt lives in Graz")
