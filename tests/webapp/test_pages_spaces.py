@@ -556,10 +556,13 @@ def test_whoever_has_facts_read_is_told_what_is_sent_and_how_far_it_is(
     monkeypatch.setitem(app.extensions, "commonplace", replace(runtime, chat_model=model))
     # Two of them were said there before.
     offered = reader.get("/spaces/kitchen").text
-    assert "4 messages would be sent to small at 127.0.0.1." in offered
+    assert "4 messages would be sent to small at 127.0.0.1, with the facts that they speak of." in offered
     assert "once a month, by small at 127.0.0.1; the summaries stay" in offered
     page = reader.post("/spaces/kitchen", data={**SETTINGS, "extract_facts": "true"}, follow_redirects=True).text
     assert "0 of 4 messages are read, by small at 127.0.0.1." in " ".join(page.split())
+    for switch, said in (({"memory_enabled": False}, "memory is off"), ({"incognito_default": True}, "incognito is")):
+        agent.patch("/v1/spaces/kitchen", switch)
+        assert f"Nothing is sent or read while {said}" in reader.get("/spaces/kitchen").text
     assert agent.patch("/v1/spaces/kitchen", {"name": "Kitchen"}).json["extract_facts"] is True
     agent.patch("/v1/spaces/kitchen", {"extract_facts": False})
 
