@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from uuid import UUID
 
@@ -16,7 +17,7 @@ from memory.caseless import caseless
 from memory.drafts import MAX_TAGS
 from memory.embedding.cache import drop_cached
 from memory.errors import ConflictError, InvalidError, NotFoundError, RefusedError
-from memory.forget import find_twin, forget_locked
+from memory.forget import find_twins, forget_locked
 from memory.ids import among
 from memory.journal import record
 from memory.keys import Keys
@@ -24,7 +25,8 @@ from memory.models import EntityMention, Memory, PossibleUpdate, Space
 from memory.restore import hold_forgotten, restore_held, sources_first
 from memory.spaces import get_space, lock_space, lock_spaces_of, lock_tied
 from memory.summing_up import places_of_both, sources_of, summaries_of
-from memory.tombstones import graveyard
+from memory.tombstones import Graveyard, graveyard
+from memory.unsynchronised import run_unsynchronised, set_of_all
 
 MOST = 500
 
@@ -121,18 +123,55 @@ def set_status_many(
     What another memory supersedes stays so; where that is gone, nothing else brings it back.
     """
     wakes = status == "active"
-
-    def act(memory: Memory, space: Space) -> bool:
-        if (memory.status == "active") == wakes or (memory.status == "superseded" and _has_newer(session, memory)):
-            return False
-        edit.update(session, user_id, memory.id, {"status": status}, keys=keys, now=now, actor=actor, locked=space)
-        return True
-
     memories = lock_memories(session, user_id, ids)
-    changed = _each(session, memories, act)
+    due = [(memory, space) for memory, space in memories if (memory.status == "active") != wakes]
+    if wakes:
+        due = _wakeable(session, user_id, due, keys, now)
+    for memory, _ in due:
+        # What takes that back is to leave it so again, and not archived.
+        was = {"from": memory.status} if memory.status == "superseded" else {}
+        details = {"fields": ["status"], **was}
+        record(session, user_id, "memory.updated", actor=actor, now=now, subject_id=memory.id, details=details)
+    set_of_all(session, user_id, [memory for memory, _ in due], status=status, updated_at=now)
+    changed = [memory.id for memory, _ in due]
     if wakes:
         make_room(session, {space.id: space for _, space in memories}.values(), changed, now=now, actor=actor)
     return changed
+
+
+def _wakeable(session: Session, user_id: UUID, memories: Sequence[Locked], keys: Keys, now: datetime) -> list[Locked]:
+    """Return those of the memories, none of them active, that nothing keeps from being so where they are."""
+    replaced = [memory.id for memory, _ in memories if memory.status == "superseded"]
+    newer = select(Memory.supersedes).where(Memory.user_id == user_id, among(Memory.supersedes, replaced))
+    stays = set(session.scalars(newer))
+    free = [(memory, space) for memory, space in memories if memory.id not in stays]
+    doors = {
+        space.id: _door(session, space, [memory for memory, place in free if place is space], keys, now)
+        for space in {space.id: space for _, space in free}.values()
+    }
+    return [(memory, space) for memory, space in free if doors[space.id].lets_in([memory], as_active=True)]
+
+
+@dataclass(slots=True)
+class _Door:
+    """What keeps texts out of a locked space: active memories that have them, and tombstones."""
+
+    said: set[bytes]
+    stones: Graveyard
+
+    def lets_in(self, memories: Sequence[Memory], *, as_active: bool = False) -> bool:
+        """Tell whether all of the memories may come in; if so they are counted among what is there."""
+        active = {memory.text_digest for memory in memories if as_active or memory.status == "active"}
+        if active & self.said or any(self.stones.bars(memory.text, memory.simhash) for memory in memories):
+            return False
+        self.said |= active
+        return True
+
+
+def _door(session: Session, space: Space, coming: Sequence[Memory], keys: Keys, now: datetime) -> _Door:
+    digests = {memory.text_digest for memory in coming}
+    said = set(find_twins(session, space.user_id, space.id, digests, now))
+    return _Door(said, graveyard(session, space.user_id, space.id, keys, now))
 
 
 def forget_many(
@@ -198,16 +237,11 @@ def move_many(
         room = max(room + expired_in(session, target, now), 0)
     if coming > room:
         raise RefusedError("soft_cap", f"the space {space!r} has room for {room} more memories")
-    stones = graveyard(session, user_id, target.id, keys, now)
+    door = _door(session, target, [memory for memory, _ in memories], keys, now)
     moved: dict[str, list[UUID]] = defaultdict(list)
-
-    def is_kept_away(memory: Memory) -> bool:
-        if memory.status == "active" and find_twin(session, memory, target.id, memory.text_digest, now) is not None:
-            return True
-        return stones.bars(memory.text, memory.simhash)
-
+    gone: list[Memory] = []
     for group in _tied_groups(session, user_id, memories):
-        if any(is_kept_away(memory) for memory, _ in group):
+        if not door.lets_in([memory for memory, _ in group]):
             continue
         for memory, origin in group:
             details = {"from": origin.slug, "to": target.slug}
@@ -215,9 +249,9 @@ def move_many(
                 details |= along[memory.id]
             else:
                 moved[origin.slug].append(memory.id)
-            _move(session, memory, target, now)
+            gone.append(memory)
             record(session, user_id, "memory.moved", actor=actor, now=now, subject_id=memory.id, details=details)
-    session.flush()
+    _move(session, user_id, gone, target, now)
     return dict(moved)
 
 
@@ -274,13 +308,14 @@ def left_so(session: Session, user_id: UUID, ids: Sequence[UUID], act: str, valu
     return set(session.scalars(select(Memory.id).join(Space, joined).where(*mine, left[act])))
 
 
-def _move(session: Session, memory: Memory, target: Space, now: datetime) -> None:
-    """Take a memory out of what its space knows of it: entities are a space's own, and none is of the shared pool."""
-    mine = (EntityMention.user_id == memory.user_id, EntityMention.memory_id == memory.id)
-    session.execute(delete(EntityMention).where(*mine))
-    if memory.enriched_version is not None:
-        memory.enriched_version = 0
-    memory.space_id, memory.updated_at = target.id, now
+def _move(session: Session, user_id: UUID, memories: Sequence[Memory], target: Space, now: datetime) -> None:
+    """Take memories out of what their spaces know of them: entities are a space's own, none is of the shared pool."""
+    mine = (EntityMention.user_id == user_id, among(EntityMention.memory_id, [memory.id for memory in memories]))
+    run_unsynchronised(session, delete(EntityMention).where(*mine))
+    read = [memory for memory in memories if memory.enriched_version is not None]
+    new = [memory for memory in memories if memory.enriched_version is None]
+    set_of_all(session, user_id, read, space_id=target.id, updated_at=now, enriched_version=0)
+    set_of_all(session, user_id, new, space_id=target.id, updated_at=now)
 
 
 def _tied_groups(session: Session, user_id: UUID, memories: Sequence[Locked]) -> Sequence[Sequence[Locked]]:
@@ -305,8 +340,3 @@ def _tied_groups(session: Session, user_id: UUID, memories: Sequence[Locked]) ->
         if group and group <= locked.keys():
             groups.append([locked[each] for each in sorted(group)])
     return groups
-
-
-def _has_newer(session: Session, memory: Memory) -> bool:
-    newer = select(Memory.id).where(Memory.user_id == memory.user_id, Memory.supersedes == memory.id)
-    return session.scalar(newer.limit(1)) is not None

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from uuid import UUID
 
-from sqlalchemy import delete, insert, select, update
+from sqlalchemy import ARRAY, LargeBinary, any_, cast, delete, insert, select, update
 from sqlalchemy.orm import Session
 
 from memory.embedding.cache import drop_cached
@@ -130,18 +130,34 @@ def find_twin(session: Session, memory: Memory, space_id: UUID, text_digest: byt
 
     One that has expired keeps nobody away: it is set aside, as the worker would in a minute.
     """
-    twin = session.scalar(
+    found = find_twins(session, memory.user_id, space_id, [text_digest], now, beside=(memory.id,))
+    return found.get(text_digest)
+
+
+def find_twins(
+    session: Session,
+    user_id: UUID,
+    space_id: UUID,
+    digests: Collection[bytes],
+    now: datetime,
+    *,
+    beside: Collection[UUID] = (),
+) -> Mapping[bytes, UUID]:
+    """Return the active memories of a locked space, but those `beside`, that have one of these texts, by its digest.
+
+    What has expired is set aside, as `find_twin` does.
+    """
+    twins = session.scalars(
         select(Memory).where(
-            Memory.user_id == memory.user_id,
+            Memory.user_id == user_id,
             Memory.space_id == space_id,
-            Memory.text_digest == text_digest,
+            Memory.text_digest == any_(cast(list(digests), ARRAY(LargeBinary))),
             Memory.status == "active",
-            Memory.id != memory.id,
+            ~among(Memory.id, beside),
         )
-    )
-    if twin is None or set_aside(session, memory.user_id, [twin], now):
-        return None
-    return twin.id
+    ).all()
+    lapsed = set_aside(session, user_id, twins, now)
+    return {twin.text_digest: twin.id for twin in twins if twin.id not in lapsed}
 
 
 def forget_all(

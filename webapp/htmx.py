@@ -68,6 +68,14 @@ def done_or_go(url: str) -> Response:
     return make_response("", HTTPStatus.NO_CONTENT)
 
 
+def leave_for(url: str) -> Response:
+    """Answer a POST that leads to another page: htmx lets the whole window go there, else 303."""
+    response = done_or_go(url)
+    if wants_fragment():
+        response.headers["HX-Redirect"] = url
+    return response
+
+
 def refresh_or_go(url: str) -> Response:
     """Answer a POST after which the whole page is another: htmx loads it again, else 303 to `url`."""
     response = done_or_go(url)

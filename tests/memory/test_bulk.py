@@ -11,42 +11,70 @@ from sqlalchemy import event, text
 from memory import bulk
 from memory.embedding.backfill import utc_now
 from memory.forget import UNDO_WINDOW
+from memory.spaces import create_space
 
 LOCK = re.compile(r"FROM (?:memories|spaces)\b.* FOR (?:NO KEY )?UPDATE", re.DOTALL)
 ACTS = {
     "pin": lambda book, ids, **done: bulk.pin_many(*ids, pinned=True, **done),
     "tag": lambda book, ids, **done: bulk.tag_many(*ids, "hives", on=True, keys=book.runtime.keys, **done),
     "archive": lambda book, ids, **done: bulk.set_status_many(*ids, "archived", keys=book.runtime.keys, **done),
+    "activate": lambda book, ids, **done: bulk.set_status_many(*ids, "active", keys=book.runtime.keys, **done),
     "forget": lambda book, ids, **done: bulk.forget_many(*ids, keys=book.runtime.keys, undo=UNDO_WINDOW, **done),
     "move": lambda book, ids, **done: bulk.move_many(*ids, "second", keys=book.runtime.keys, **done)["default"],
 }
 
 
 @pytest.fixture
-def locking(book):
-    """Do an act to new memories; return how many statements lock memories or spaces."""
+def asked(book):
+    """Do an act to new memories; return the statements that were asked for that."""
 
-    def _locking(act, count):
+    def _asked(act, count):
         # Alike in nothing: a memory that may be an update of another does not move.
         ids = [book.write(uuid4().hex).id for _ in range(count)]
-        asked = []
+        if act == "activate":
+            book.do(bulk.set_status_many, ids, "archived")
+        said = []
 
         def note(_connection, _cursor, statement, *_):
-            asked.append(statement)
+            said.append(statement)
 
         with book.session() as session:
             event.listen(session.get_bind(), "before_cursor_execute", note)
             done = ACTS[act](book, (session, book.user_id, ids), now=utc_now(), actor="test")
+            session.flush()
             event.remove(session.get_bind(), "before_cursor_execute", note)
         assert sorted(done) == sorted(ids)
-        return len([each for each in asked if LOCK.search(each)])
+        return said
 
-    return _locking
+    return _asked
 
 
 @pytest.mark.parametrize("act", ACTS)
-def test_memories_and_their_spaces_are_locked_once_for_all(locking, second_space, act):
-    assert locking(act, 2) == locking(act, 12)
+def test_memories_and_their_spaces_are_locked_once_for_all(asked, second_space, act):
+    few, many = ([each for each in asked(act, count) if LOCK.search(each)] for count in (2, 12))
+    assert len(few) == len(many)
+
+
+@pytest.mark.parametrize("act", ["archive", "activate", "move"])
+def test_many_take_no_more_statements_than_a_few(asked, second_space, act):
+    # One for each of five hundred had their owner wait for seconds.
+    assert len(asked(act, 2)) == len(asked(act, 12))
+
+
+def test_of_two_that_say_the_same_one_is_made_active(book, change):
+    first = book.write("The kiln is at Ben's").id
+    change(first, status="archived")
+    second = book.write("The kiln is at Ben's").id
+    change(second, status="archived")
+    assert book.do(bulk.set_status_many, [first, second], "active") == [first]
+    assert book.load(second).status == "archived"
+
+
+def test_of_two_that_say_the_same_one_moves(book, second_space):
+    with book.session() as session:
+        create_space(session, book.user_id, "third", soft_cap=200, now=utc_now(), actor="test")
+    ids = [book.write("The kiln is at Ben's", space=space).id for space in ("default", "third")]
+    assert moved(book, ids, second_space) == {"default": {ids[0]}}
 
 
 OLDER, NEWER = "The train to Basel leaves at 9 from platform 3.", "The train to Basel leaves at 9 from platform 4."

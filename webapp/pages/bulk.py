@@ -29,6 +29,7 @@ from tasks.embedding import nudge
 from webapp.api.schemas import Line
 from webapp.command_answers import listed
 from webapp.context import credential, runtime, session, utc_now
+from webapp.htmx import leave_for
 from webapp.operations import incognito_spaces, is_incognito, space_for, told_restorables
 from webapp.pages.forms import BrowseForm, parse
 from webapp.pages.queries import offered_spaces
@@ -203,14 +204,13 @@ def do() -> Response:
     """Do it to exactly these, and lead to what was done."""
     form, now = parse(DoForm, request.form), utc_now()
     if is_incognito(None):
-        return make_response(redirect(url_for("browse.index"), HTTPStatus.SEE_OTHER))
+        return leave_for(url_for("browse.index"))
     value, ids = form.value, _open(form.id)
     left = len(ids) - _apply(form.act, ids, value, now)
     session().commit()
     if form.act == "move":
         nudge()
-    address = _address("bulk.done", act=form.act, about=value or None, at=now.isoformat(), left=left or None)
-    return make_response(redirect(address, HTTPStatus.SEE_OTHER))
+    return leave_for(_address("bulk.done", act=form.act, about=value or None, at=now.isoformat(), left=left or None))
 
 
 @bp.get("/memories/bulk/done")
@@ -276,7 +276,7 @@ def _with_ticks(given: MultiDict[str, str]) -> MultiDict[str, str]:
 
 def _to_list(said: str) -> Response:
     flash(said)
-    return make_response(redirect(_address("browse.index"), HTTPStatus.SEE_OTHER))
+    return leave_for(_address("browse.index"))
 
 
 def _address(endpoint: str, **more: Any) -> str:
