@@ -474,6 +474,45 @@ def test_what_is_done_on_a_memorys_own_page_leads_back_to_the_list_it_was_opened
     assert sorted(forgotten.location.partition("?")[2].split("&")) == sorted(listed.partition("?")[2].split("&"))
 
 
+def test_what_is_done_on_the_page_of_a_memory_that_was_found_leads_back_to_the_search(browser, three):
+    found = browser.get("/search?q=lamp&limit=5").text
+    memory_id = three[0]
+    opened = unescape(re.search(rf'href="(/memories/{memory_id}\?[^"]*)">Open', found)[1])
+    search = "/search?q=lamp&limit=5"
+
+    def leads_back(page):
+        return f'href="{search}"'.replace("&", "&amp;") in page
+
+    page = browser.get(opened).text
+    assert leads_back(page)
+    asked = follow(browser, page, "Archive")
+    assert leads_back(asked)
+    action = unescape(re.search(r'action="(/memories/bulk/do[^"]*)"', asked)[1])
+    done = led(browser, browser.post(action, data={"id": memory_id, "act": "archive"})).text
+    assert leads_back(done)
+    assert "Back to the search" in done
+    assert leads_back(follow(browser, done, "Open the memory"))
+    slip = {"slip": re.search(r'name="slip" value="([^"]+)"', done)[1]}
+    undoing = unescape(re.search(r'action="(/memories/bulk/undo[^"]*)"', done)[1])
+    assert browser.post(undoing, data=slip).location == search
+    forgotten = browser.post(
+        f"/memories/{memory_id}/forget", data={"next": ""}, headers={"Referer": f"http://localhost{opened}"}
+    )
+    assert forgotten.location == search
+
+
+def test_a_hit_that_was_pinned_or_brought_back_in_place_still_leads_back_to_the_search(browser, three):
+    htmx = {"HX-Request": "true", "HX-Current-URL": "http://localhost/search?q=lamp"}
+    for act in ("pin", "forget", "restore"):
+        part = browser.post(f"/memories/{three[0]}/{act}", data={"next": ""}, headers=htmx).text
+        assert act == "forget" or f'href="/memories/{three[0]}?asked=q%3Dlamp">Open' in part
+
+
+def test_a_question_too_long_for_the_addresses_leads_to_the_whole_list(browser, three):
+    found = browser.get(f"/search?q={'lamp+' * 300}").text
+    assert f'href="/memories/{three[0]}">Open' in found
+
+
 def test_the_other_of_two_that_may_be_one_leads_back_to_the_list_as_well(ada, browser):
     older, newer = (stored(ada, f"The train to Basel leaves at 9 from platform {each}.") for each in (3, 4))
     page = browser.get(f"/memories/{newer}?q=train").text

@@ -32,6 +32,7 @@ from webapp.context import credential, runtime, session, utc_now
 from webapp.htmx import leave_for
 from webapp.operations import incognito_spaces, is_incognito, space_for, told_restorables
 from webapp.pages.forms import BrowseForm, parse
+from webapp.pages.place import way_back
 from webapp.pages.queries import offered_spaces
 from webapp.pages.visitor import guarded
 from webapp.pages.words import counted
@@ -276,7 +277,7 @@ def _with_ticks(given: MultiDict[str, str]) -> MultiDict[str, str]:
 
 def _to_list(said: str) -> Response:
     flash(said)
-    return leave_for(_address("browse.index"))
+    return leave_for(way_back(_filters().place).url)
 
 
 def _address(endpoint: str, **more: Any) -> str:

@@ -18,6 +18,7 @@ from webapp.context import runtime, utc_now, zone
 from webapp.htmx import asked_address
 from webapp.operations import told_vector
 from webapp.pages.appearance import CHOICES, chosen, cookie
+from webapp.pages.place import place_of, way_back
 from webapp.pages.words import ago, counted, lasting, mark, ordinal, part, refusal
 
 _INDENT = re.compile(r"^[ \t]+", re.MULTILINE)
@@ -45,10 +46,12 @@ def init_app(app: Flask) -> None:
     app.add_template_filter(mark, "mark")
     app.add_template_filter(ordinal, "ordinal")
     app.add_template_filter(part, "part")
+    app.add_template_filter(place_of, "place_of")
     app.add_template_filter(refusal, "refusal")
     app.add_template_global(asset)
     # No filter: of what is written in a template that is worked out once, for all.
     app.add_template_global(told_vector)
+    app.add_template_global(way_back)
     app.context_processor(_frame)
 
 

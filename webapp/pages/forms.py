@@ -59,7 +59,7 @@ ORDERS: dict[Order, str] = {
 class BrowseForm(BaseModel):
     """Which memories to list; `q` are words of theirs, the last of which may still be typed.
 
-    `ids` are those that were ticked, packed.
+    `ids` are those that were ticked, packed, and `asked` is the search that a memory was opened from instead of a list.
     """
 
     q: Annotated[Line, Field(max_length=500)] | None = None
@@ -77,6 +77,7 @@ class BrowseForm(BaseModel):
     order: Order = "newest"
     cursor: Line | None = None
     ids: Line | None = None
+    asked: Line | None = None
 
     def to_filters(self, now: datetime) -> Filters:
         """Return the filters of the domain; `older` and `unrecalled` are days before `now`."""
@@ -97,12 +98,14 @@ class BrowseForm(BaseModel):
 
     def chosen(self) -> dict[str, str]:
         """Return what was chosen, as it stands in a link to the next page."""
-        given = self.model_dump(exclude_none=True, exclude_defaults=True, exclude={"cursor", "ids"})
+        given = self.model_dump(exclude_none=True, exclude_defaults=True, exclude={"cursor", "ids", "asked"})
         return {name: str(value).lower() if value is True else str(value) for name, value in given.items()}
 
     @property
     def place(self) -> dict[str, str]:
-        """Return what leads back to this page of the list."""
+        """Return what leads back to this page of the list, or to the search."""
+        if self.asked:
+            return {"asked": self.asked}
         return self.chosen() | ({"cursor": self.cursor} if self.cursor else {})
 
     @property

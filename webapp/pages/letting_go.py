@@ -11,6 +11,7 @@ from memory.letting_go import let_go
 from webapp.context import credential, runtime, session, utc_now
 from webapp.htmx import swap_or_go, wants_fragment
 from webapp.pages.beside import beside_list
+from webapp.pages.place import place_before, way_back
 from webapp.pages.visitor import guarded, local_path
 
 bp = guarded("letting_go")
@@ -23,7 +24,7 @@ def now(memory_id: UUID) -> Response:
     place = _address(source) if source is not None else ""
     if not wants_fragment():
         flash(place, "gone")
-    back = local_path(request.form.get("next"), url_for("browse.index"))
+    back = local_path(request.form.get("next"), way_back(place_before()).url)
     return swap_or_go("letting_go/_gone.html", back, memory_id=memory_id, place=place, **beside_list())
 
 

@@ -38,7 +38,7 @@ from webapp.pages.bulk import WORDS
 from webapp.pages.closed import closed_page
 from webapp.pages.forms import RememberForm, begun_with, by_lines, last_day_of, parse
 from webapp.pages.history import past_of
-from webapp.pages.place import place_before, place_here
+from webapp.pages.place import place_before, place_here, way_back
 from webapp.pages.queries import offered_spaces, opened
 from webapp.pages.recalls import recalled_of
 from webapp.pages.record import used_in
@@ -104,7 +104,7 @@ def _forgotten(memory_id: UUID) -> Response:
     space = session().get(Space, (credential().user_id, forgotten.space_id))
     if is_incognito(space):
         return closed_page()
-    return render("memories/restorable.html", "memories/_restorable.html", forgotten=forgotten)
+    return render("memories/restorable.html", "memories/_restorable.html", forgotten=forgotten, place=place_here())
 
 
 @bp.post("/memories/<uuid:memory_id>/pin")
@@ -125,7 +125,7 @@ def forget(memory_id: UUID) -> Response:
     forgotten = remove(memory_id, UNDO_WINDOW)
     if not wants_fragment() and forgotten.undo_until is not None:
         flash(f"{memory_id} {ago(forgotten.undo_until, utc_now())}", "forgotten")
-    back = _back(url_for("browse.index", **place_before()))
+    back = _back(way_back(place_before()).url)
     return swap_or_go("memories/_forgotten.html", back, forgotten=forgotten, **beside_list())
 
 
@@ -136,7 +136,7 @@ def restore(memory_id: UUID) -> Response:
     if not wants_fragment():
         flash("Brought back.")
     back = _back(_own_page(memory_id))
-    return swap_or_go("memories/_row.html", back, entry=entry, **beside_list())
+    return swap_or_go("memories/_row.html", back, entry=entry, place=place_before(), **beside_list())
 
 
 @bp.post("/memories/<uuid:memory_id>/updates/<uuid:other_id>")
