@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from uuid import UUID
 
-from sqlalchemy import Select, any_, delete, literal, or_, select
+from sqlalchemy import Select, delete, or_, select
 from sqlalchemy.orm import Session, aliased
 
 from memory import edit
@@ -21,7 +21,7 @@ from memory.forget import find_twins, forget_locked
 from memory.ids import among
 from memory.journal import record
 from memory.keys import Keys
-from memory.models import EntityMention, Memory, PossibleUpdate, Space
+from memory.models import EntityMention, Memory, PossibleUpdate, Revision, Space
 from memory.restore import hold_forgotten, restore_held, sources_first
 from memory.spaces import get_space, lock_space, lock_spaces_of, lock_tied
 from memory.summing_up import places_of_both, sources_of, summaries_of
@@ -101,18 +101,32 @@ def tag_many(
 ) -> list[UUID]:
     """Add a tag to memories or take it off; returns those that changed. Raises `InvalidError` for a bad tag.
 
-    What has it in another case needs none; off goes what is written so alone, which can be undone.
+    It is the same tag in another case: what has it so needs none, and loses it; `taken_off` tells how it was written.
     """
 
     def act(memory: Memory, space: Space) -> bool:
-        known = caseless(tag) in map(caseless, memory.tags) if on else tag not in memory.tags
-        if known or (on and len(memory.tags) >= MAX_TAGS):
+        same = written(tag, memory.tags)
+        if bool(same) == on or (on and len(memory.tags) >= MAX_TAGS):
             return False
-        tags = [*memory.tags, tag] if on else [each for each in memory.tags if each != tag]
+        tags = [*memory.tags, tag] if on else [each for each in memory.tags if each not in same]
         edit.update(session, user_id, memory.id, {"tags": tags}, keys=keys, now=now, actor=actor, locked=space)
         return True
 
     return _each(session, lock_memories(session, user_id, ids), act)
+
+
+def written(tag: str, tags: Sequence[str]) -> list[str]:
+    """Return how a tag is written among others, whatever its case."""
+    return [each for each in tags if caseless(each) == caseless(tag)]
+
+
+def taken_off(session: Session, user_id: UUID, ids: Sequence[UUID], tag: str, at: datetime) -> dict[UUID, str]:
+    """Return how memories had the tag written that was taken off them at a moment."""
+    kept = select(Revision.memory_id, Revision.tags).where(
+        Revision.user_id == user_id, among(Revision.memory_id, ids), Revision.replaced_at == at
+    )
+    found = {memory_id: written(tag, tags) for memory_id, tags in session.execute(kept)}
+    return {memory_id: same[0] for memory_id, same in found.items() if same}
 
 
 def set_status_many(
@@ -293,17 +307,17 @@ def left_so(session: Session, user_id: UUID, ids: Sequence[UUID], act: str, valu
 
     `value` names the tag or the space that it is done with.
     """
-    tag, space = literal(value) == any_(Memory.tags), Space.slug == value
+    mine = (Memory.user_id == user_id, Memory.id.in_(list(ids)))
+    if act in {"tag", "untag"}:
+        tagged = session.execute(select(Memory.id, Memory.tags).where(*mine))
+        return {memory_id for memory_id, tags in tagged if bool(written(value, tags)) == (act == "tag")}
     left = {
         "pin": Memory.pinned,
         "unpin": ~Memory.pinned,
         "archive": Memory.status != "active",
         "activate": Memory.status == "active",
-        "tag": tag,
-        "untag": ~tag,
-        "move": space,
+        "move": Space.slug == value,
     }
-    mine = (Memory.user_id == user_id, Memory.id.in_(list(ids)))
     joined = (Space.user_id == Memory.user_id) & (Space.id == Memory.space_id)
     return set(session.scalars(select(Memory.id).join(Space, joined).where(*mine, left[act])))
 

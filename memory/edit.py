@@ -187,7 +187,8 @@ def _planned(
     freed = _freed(session, memory) if "supersedes" in changes and older is None else None
     rewritten = _fingerprinted(session, space, memory, draft, keys, now) if "text" in changes else None
     status = changes.get("status") or memory.status
-    _refuse_twin(session, memory, rewritten, status, now, field="text" if rewritten else "status")
+    if rewritten is not None or status != memory.status:
+        _refuse_twin(session, memory, rewritten, status, now, field="text" if rewritten else "status")
     if freed is not None:
         _refuse_twin(session, freed.memory, None, freed.status, now, field="supersedes")
         if freed.status == "active":

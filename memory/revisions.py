@@ -88,8 +88,9 @@ def keep(
         replaced_at=now,
     )
     session.add(revision)
-    old = (*_of(memory.user_id, [memory.id]), Revision.number <= number - MOST_KEPT)
-    run_unsynchronised(session, delete(Revision).where(*old))
+    if number > MOST_KEPT:
+        old = (*_of(memory.user_id, [memory.id]), Revision.number <= number - MOST_KEPT)
+        run_unsynchronised(session, delete(Revision).where(*old))
     return revision
 
 

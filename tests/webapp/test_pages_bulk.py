@@ -96,6 +96,17 @@ def test_an_act_is_done_to_those_that_were_chosen_and_undone(ada, browser, three
     assert state(ada) == before
 
 
+def test_a_tag_is_taken_off_whatever_its_case_and_comes_back_as_it_was_written(ada, browser, three):
+    for each, tag in zip(three, ("PostgreSQL", "postgresql", "postgres"), strict=True):
+        do(browser, [each], "tag", tag=tag)
+    before = state(ada)
+    done = do(browser, three, "untag", tag="POSTGRESQL")
+    assert "2 memories no longer tagged so: POSTGRESQL" in done.text
+    assert [state(ada)[each][2] for each in three] == [(), (), ("postgres",)]
+    undo(browser, done)
+    assert state(ada) == before
+
+
 @pytest.mark.parametrize(
     ("act", "more", "said"),
     [

@@ -227,8 +227,11 @@ def done() -> Response:
     forgot = form.act == "forget"
     still = set(ends) if forgot else bulk.left_so(session(), who.user_id, list(changed), form.act, form.about)
     back: dict[str | None, list[UUID]] = defaultdict(list)
+    before = {memory_id: details.get("from") for memory_id, details in changed.items()}
+    if form.act == "untag":
+        before |= bulk.taken_off(session(), who.user_id, list(changed), form.about, form.at)
     for memory_id in [each for each in changed if each in still]:
-        back[changed[memory_id].get("from") or form.about or None].append(memory_id)
+        back[before[memory_id] or form.about or None].append(memory_id)
     slips = [Slip(who.user_id, _BACK[form.act], until, tuple(ids), about) for about, ids in back.items()]
     # What a memory replaced moves along with it.
     chosen = [each for each, details in changed.items() if "replaced_by" not in details]
