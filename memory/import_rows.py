@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
+from datetime import datetime
 from uuid import UUID
 
-from memory.drafts import Draft, check_choice, check_text
+from memory.drafts import Draft, check_choice, check_not_ahead, check_text
 from memory.errors import InvalidError
 from memory.export_file import LARGEST, Row
 from memory.facts import MOST, Statement
@@ -27,11 +28,12 @@ _COUNTED = {"conversations": {"message_count": 0, "total_tokens": 0, "episodes":
 Check = Callable[[Row], object]
 
 
-def prepared(section: str, row: Row, check: Check | None) -> Row:
+def prepared(section: str, row: Row, check: Check | None, now: datetime) -> Row:
     """Return a row with what an export leaves out because it is worked out from the rest.
 
     Raises `InvalidError` with the field that cannot be kept.
     """
+    check_not_ahead(row.get("created_at"), now)
     row |= _COUNTED.get(section, {})
     for name, value in row.items():
         if isinstance(value, dict):

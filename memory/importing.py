@@ -177,7 +177,7 @@ class _Spaces:
                     raise InvalidError(place_of(section, number, name), "there is no such space in the document")
                 row[name] = self._ids[row[name]]
             try:
-                yield prepared(section, row, check)
+                yield prepared(section, row, check, self._now)
             except InvalidError as error:
                 raise InvalidError(place_of(section, number, error.field), error.message) from None
 

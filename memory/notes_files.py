@@ -13,7 +13,7 @@ import frontmatter
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
-from memory.drafts import MAX_SOURCE_ID_LENGTH, MAX_TAG_LENGTH, MAX_TAGS, Draft, merged_words
+from memory.drafts import MAX_SOURCE_ID_LENGTH, MAX_TAG_LENGTH, MAX_TAGS, Draft, check_not_ahead, merged_words
 from memory.errors import InvalidError
 from memory.front_matter import FrontMatter
 from memory.models import TYPES
@@ -43,12 +43,15 @@ def files_in(path: Path) -> list[Path]:
     return [each for each in found if not any(part.startswith(".") for part in each.relative_to(path).parts)]
 
 
-def drafts_of(path: Path, name: str) -> Iterator[Draft]:
-    """Give what a file has; see `drafts_in`."""
-    return drafts_in(path.read_bytes(), name, datetime.fromtimestamp(path.stat().st_mtime, UTC))
+def drafts_of(path: Path, name: str, now: datetime) -> Iterator[Draft]:
+    """Give what a file has; see `drafts_in`. What of its name is not UTF-8 is replaced there."""
+    written = datetime.fromtimestamp(path.stat().st_mtime, UTC)
+    readable = name.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+    # One that a clock that was wrong has written is as new as any.
+    return drafts_in(path.read_bytes(), readable, min(written, now), now)
 
 
-def drafts_in(content: bytes, name: str, changed_at: datetime) -> Iterator[Draft]:
+def drafts_in(content: bytes, name: str, changed_at: datetime, now: datetime) -> Iterator[Draft]:
     """Give what a file of this `name` has, which is the source of each; `changed_at` is when it was last written.
 
     Raises `InvalidError` that names the file, and the line or the number of what cannot be a memory.
@@ -62,10 +65,10 @@ def drafts_in(content: bytes, name: str, changed_at: datetime) -> Iterator[Draft
         raise _wrong(name, f"is none of {', '.join(sorted(WRITTEN | OBJECTS))}")
     source = (name[-MAX_SOURCE_ID_LENGTH:],)
     if kind in OBJECTS:
-        yield from _from_objects(text, name, source, by_line=kind == ".jsonl")
+        yield from _from_objects(text, name, source, now, by_line=kind == ".jsonl")
     else:
         about, body = _parted(text, name) if kind in MARKDOWN else ({}, text)
-        yield from _from_writing(about, body, name, source, changed_at)
+        yield from _from_writing(about, body, name, source, _moment(about, name, now) or changed_at)
 
 
 def _parted(text: str, name: str) -> tuple[dict[str, Any], str]:
@@ -77,13 +80,12 @@ def _parted(text: str, name: str) -> tuple[dict[str, Any], str]:
 
 
 def _from_writing(
-    about: Mapping[str, Any], body: str, name: str, source: tuple[str, ...], changed_at: datetime
+    about: Mapping[str, Any], body: str, name: str, source: tuple[str, ...], created_at: datetime
 ) -> Iterator[Draft]:
     """Give the items of lists and the paragraphs of a document, with its headings as tags.
 
     A list that a paragraph leads to, with a colon at its end, belongs to that.
     """
-    created_at = _moment(about, name) or changed_at
     kind = about["type"] if about.get("type") in TYPES else "note"
     for block, headings in _blocks(body):
         tags = merged_words([*_tags(about)], tuple(headings), MAX_TAGS)
@@ -163,7 +165,7 @@ def _written(lines: Sequence[str], span: tuple[int, int]) -> str:
     return "\n".join([first[width:], *(each[width:] if not each[:width].strip() else each for each in rest)]).strip()
 
 
-def _from_objects(text: str, name: str, source: tuple[str, ...], *, by_line: bool) -> Iterator[Draft]:
+def _from_objects(text: str, name: str, source: tuple[str, ...], now: datetime, *, by_line: bool) -> Iterator[Draft]:
     if by_line:
         rows = [(f"line {at}", line) for at, line in enumerate(text.split("\n"), 1) if line.strip()]
         found = [(place, _read(line, f"{name}, {place}")) for place, line in rows]
@@ -175,17 +177,17 @@ def _from_objects(text: str, name: str, source: tuple[str, ...], *, by_line: boo
             raise _wrong(name, "must be a list of memories")
         found = [(f"number {at}", value) for at, value in enumerate(values, 1)]
     for place, value in found:
-        yield _from_object({"text": value} if isinstance(value, str) else value, name, place, source)
+        yield _from_object({"text": value} if isinstance(value, str) else value, name, place, source, now)
 
 
-def _from_object(value: Any, name: str, place: str, source: tuple[str, ...]) -> Draft:
+def _from_object(value: Any, name: str, place: str, source: tuple[str, ...], now: datetime) -> Draft:
     if not isinstance(value, Mapping):
         raise _wrong(f"{name}, {place}", "must be an object or a text")
     said = next((value[key] for key in _TEXTS if isinstance(value.get(key), str) and value[key].strip()), None)
     if said is None:
         raise _wrong(f"{name}, {place}", f"has no text: one of {', '.join(_TEXTS)} must be one")
     kind = value["type"] if value.get("type") in TYPES else "note"
-    created_at = _moment(value, f"{name}, {place}")
+    created_at = _moment(value, f"{name}, {place}", now)
     return _draft(name, place, text=said, type=kind, tags=_tags(value), source_ids=source, created_at=created_at)
 
 
@@ -211,19 +213,28 @@ def _tags(values: Mapping[str, Any]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(each for each in tags if each))
 
 
-def _moment(values: Mapping[str, Any], where: str) -> datetime | None:
-    """Return when an object, or a document, was made; a day is its beginning, and without a zone it is of UTC."""
+def _moment(values: Mapping[str, Any], where: str, now: datetime) -> datetime | None:
+    """Return when an object, or a document, was made; a day is its beginning, and without a zone it is of UTC.
+
+    Raises `InvalidError` where that is still to come.
+    """
     key = next((each for each in _MOMENTS if values.get(each)), None)
     if key is None:
         return None
     given = values[key]
     try:
         if isinstance(given, int | float) and not isinstance(given, bool):
-            return datetime.fromtimestamp(given, UTC)
-        moment = datetime.fromisoformat(str(given).strip())
+            moment = datetime.fromtimestamp(given, UTC)
+        else:
+            moment = datetime.fromisoformat(str(given).strip())
     except (ValueError, OverflowError, OSError):
         raise _wrong(where, f"{key} must be a day or a moment, as 2026-05-01 or 2026-05-01T10:00:00Z") from None
-    return moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)
+    moment = moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)
+    try:
+        check_not_ahead(moment, now)
+    except InvalidError as error:
+        raise _wrong(where, f"{key} {error.message}") from None
+    return moment
 
 
 def _wrong(where: str, what: str) -> InvalidError:

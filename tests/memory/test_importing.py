@@ -406,6 +406,8 @@ def _circle(document):
         (_set("memories", created_at="2026-01-01T00:00:00"), r"memories, row 4, created_at: .*timezone"),
         (_set("memories", created_at="0001-01-01T00:00:00+14:00"), r"memories, row 4, created_at: must be between"),
         (_set("memories", created_at=5), r"memories, row 4, created_at: must be a date"),
+        (_set("memories", created_at="2099-01-01T00:00:00Z"), r"memories, row 4, created_at: must not be more than a"),
+        (_set("messages", created_at="2099-01-01T00:00:00Z"), r"messages, row 2, created_at: must not be more than a"),
         (_set("memories", version=-1), r"memories, row 4, version: .*greater"),
         (_set("memories", repeat_count=2**31 - 1), r"memories, row 4, repeat_count: .*less"),
         (_set("memories", text="\ud800"), r"memories, row 4, text: .*surrogates"),

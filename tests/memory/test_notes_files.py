@@ -6,6 +6,7 @@ import json
 import os
 import re
 from datetime import UTC, datetime, timedelta, timezone
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -13,6 +14,8 @@ from hypothesis import strategies as st
 
 from memory.errors import InvalidError
 from memory.notes_files import drafts_in, drafts_of, files_in
+
+NOW = datetime(2026, 5, 1, tzinfo=UTC)
 
 DOCUMENT = """---
 tags: [personal, home]
@@ -50,7 +53,7 @@ def drafts(tmp_path):
     def _drafts(text, name="notes.md"):
         path = tmp_path / name
         path.write_text(text if isinstance(text, str) else json.dumps(text), encoding="utf-8")
-        return list(drafts_of(path, name))
+        return list(drafts_of(path, name, datetime.now(UTC)))
 
     return _drafts
 
@@ -123,7 +126,7 @@ def test_each_word_of_a_document_is_in_one_memory(blocks):
     template = "".join(block + end for block, end in blocks)
     words = [f"word{number}x" for number in range(template.count("*"))]
     document = template.replace("*", "%s") % tuple(words)
-    found = " ".join(draft.text for draft in drafts_in(document.encode(), "a.txt", datetime.now(UTC)))
+    found = " ".join(draft.text for draft in drafts_in(document.encode(), "a.txt", NOW, NOW))
     assert sorted(re.findall(r"word\d+x", found)) == sorted(words)
 
 
@@ -141,7 +144,7 @@ def test_a_sign_that_may_end_a_line_ends_none(drafts, sign):
 def test_a_document_without_a_date_is_as_old_as_its_file(drafts, tmp_path):
     drafts("one")
     os.utime(tmp_path / "notes.md", (1_700_000_000, 1_700_000_000))
-    (draft,) = drafts_of(tmp_path / "notes.md", "notes.md")
+    (draft,) = drafts_of(tmp_path / "notes.md", "notes.md", datetime.now(UTC))
     assert draft.created_at == datetime.fromtimestamp(1_700_000_000, UTC)
 
 
@@ -195,6 +198,12 @@ def test_type_and_tags_of_an_object_are_taken_over(drafts):
         ("a.json", "3", "a.json: must be a list of memories"),
         ("a.json", '[{"text": "one", "created_at": "soon"}]', "a.json, number 1: created_at must be a day"),
         ("a.json", '[{"text": "one", "created_at": true}]', "a.json, number 1: created_at must be a day"),
+        (
+            "a.json",
+            '["one", {"text": "two", "date": "2099-01-01"}]',
+            "a.json, number 2: date must not be more",
+        ),
+        ("a.md", "---\ndate: 2099-01-01\n---\none", "a.md: date must not be more than a day in the future"),
         ("a.json", '[{"text": "one"}, {"text": "\\u0000two"}]', "a.json, number 2: text must not contain NUL"),
         ("a.md", "---\ntags: &a [b]\n---\none", "a.md: document: line 2: not YAML"),
         ("a.md", "---\ndate: soon\n---\none", "a.md: date must be a day"),
@@ -210,7 +219,24 @@ def test_what_cannot_be_read_is_named_with_its_place(drafts, name, text, said):
 def test_a_file_that_is_not_utf8_is_named(tmp_path):
     (tmp_path / "a.txt").write_bytes(b"caf\xe9")
     with pytest.raises(InvalidError, match=r"a\.txt: is not UTF-8"):
-        list(drafts_of(tmp_path / "a.txt", "a.txt"))
+        list(drafts_of(tmp_path / "a.txt", "a.txt", datetime.now(UTC)))
+
+
+def test_a_file_whose_name_is_not_utf8_is_read_with_the_others(tmp_path):
+    Path(os.fsdecode(os.fsencode(tmp_path) + b"/caf\xe9.md")).write_text("The coffee comes from Karlsruhe")
+    (tmp_path / "tea.md").write_text("The tea comes from Assam")
+    found = [draft for file in files_in(tmp_path) for draft in drafts_of(file, file.name, datetime.now(UTC))]
+    assert {draft.text: draft.source_ids for draft in found} == {
+        "The coffee comes from Karlsruhe": ("caf\ufffd.md",),
+        "The tea comes from Assam": ("tea.md",),
+    }
+
+
+def test_a_document_that_a_wrong_clock_has_written_is_as_new_as_any(drafts, tmp_path):
+    drafts("one")
+    os.utime(tmp_path / "notes.md", (4_000_000_000, 4_000_000_000))
+    (draft,) = drafts_of(tmp_path / "notes.md", "notes.md", NOW)
+    assert draft.created_at == NOW
 
 
 def test_the_files_of_a_folder_are_those_that_can_be_read_and_are_not_hidden(tmp_path):

@@ -32,11 +32,12 @@ def import_memories(paths: tuple[Path, ...], email: str, space: str, soft_cap: i
     tags; front matter may tell tags, type and date. Of JSON, as mem0 exports it, and of JSON lines each object becomes
     one, with its text, created_at and tags.
     """
+    now = datetime.now(UTC)
     drafts = [
         draft
         for path in paths
         for file in files_in(path)
-        for draft in drafts_of(file, str(file.relative_to(path.parent)))
+        for draft in drafts_of(file, str(file.relative_to(path.parent)), now)
     ]
     if not drafts:
         raise click.ClickException("there is nothing in it that could be a memory")
@@ -59,7 +60,7 @@ def import_memories(paths: tuple[Path, ...], email: str, space: str, soft_cap: i
             drafts,
             soft_cap=soft_cap,
             keys=store.keys,
-            now=datetime.now(UTC),
+            now=now,
             actor="import",
             on_stored=bar.update,
         )

@@ -64,10 +64,11 @@ def _said(counts: Counter[str]) -> str:
 def _drafts() -> list[Draft]:
     """Return what the files of the form have; raises `InvalidError`."""
     found: list[Draft] = []
+    now = utc_now()
     for each in request.files.getlist("files"):
         # Some programs tell where it was.
         if name := PurePath(each.filename or "").name:
-            found += drafts_in(each.read(), name, utc_now())
+            found += drafts_in(each.read(), name, now, now)
     if not found:
         raise InvalidError("files", "have nothing that could be a memory: choose at least one with text in it")
     if len(found) > MOST:
