@@ -264,7 +264,7 @@ def test_without_a_choice_nothing_is_asked(browser, three):
             {"target": "gone"},
             "There is no space",
             {"target": "default"},
-            "Move 2 memories to default?",
+            "Move 2 memories to Default?",
         ),
     ],
 )
@@ -402,7 +402,7 @@ def test_with_memory_off_nothing_comes_back_until_it_is_on(ada, browser, three):
     [
         ({"act": "tag", "tag": "sea"}, "Tag 1 memory with #sea"),
         ({"act": "untag", "tag": "sea"}, "Take #sea off 1 memory"),
-        ({"act": "move", "target": "default"}, "Move 1 memory to default"),
+        ({"act": "move", "target": "default"}, "Move 1 memory to Default"),
         ({"act": "activate"}, "Make 1 memory active again"),
         ({"act": "archive"}, "Archive 1 memory"),
     ],

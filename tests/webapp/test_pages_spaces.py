@@ -18,7 +18,7 @@ from werkzeug.test import TestResponse
 
 from memory.llm import ChatModel
 from memory.models import Space
-from memory.spaces import slug_of
+from memory.spaces import DEFAULT_SPACE, slug_of
 from tasks.runtime import Runtime
 from webapp.pages.space_forms import fates
 
@@ -579,3 +579,27 @@ def test_what_is_archived_is_summed_up_where_the_page_says_so(reader: FlaskClien
     reader.post("/spaces/kitchen", data={**SETTINGS, "roll_up": "true"})
     assert agent.get("/v1/spaces/kitchen").json["roll_up"] is True
     assert re.search(r'name="roll_up"\s+value="true"\s+checked', reader.get("/spaces/kitchen").text)
+
+
+def test_every_page_calls_a_space_by_its_name(app: Flask, ada, agent: Agent) -> None:
+    agent.post("/v1/spaces", {"slug": "k2", "name": "The kitchen"})
+    memory_id = agent.store("The tiles are sage green.", space="k2")
+    stated = agent.post("/v1/facts", {"subject": "Ben", "predicate": "has", "object": "the key", "space": "k2"})
+    talk = Talk(agent, external_id="thread-1", space="k2")
+    reader = at_browser(app, ada)
+    question = f"/memories/bulk/ask?every=true&act=move&about=k2&space={DEFAULT_SPACE}"
+    agent.store("Ben sings.")
+    for address, said in (
+        ("/memories", "<dd>The kitchen</dd>"),
+        (f"/memories/{memory_id}", "<dd>The kitchen</dd>"),
+        ("/memories/bulk/ask?every=true&act=pin&space=k2", "<span>The kitchen</span>"),
+        (question, "Move 1 memory to The kitchen?"),
+        ("/facts", "in The kitchen,"),
+        (f"/facts/{stated.json['id']}", "In The kitchen."),
+        ("/conversations", ">The kitchen</a>"),
+        (talk.page, ">The kitchen</a>"),
+    ):
+        page = re.sub(r"\s*([<>])\s*", r"\1", reader.get(address).text)
+        assert said in page
+        # It stands in addresses and in what forms send alone.
+        assert not re.search(r">[^<]*\bk2\b", page)

@@ -33,7 +33,7 @@ from webapp.htmx import leave_for
 from webapp.operations import incognito_spaces, is_incognito, space_for, told_restorables
 from webapp.pages.forms import BrowseForm, parse
 from webapp.pages.place import way_back
-from webapp.pages.queries import offered_spaces
+from webapp.pages.queries import offered_spaces, space_name
 from webapp.pages.visitor import guarded
 from webapp.pages.words import counted
 
@@ -175,7 +175,8 @@ def ask() -> Response:
         if is_open:
             problem = "Where shall it be?" if len(ids) == 1 else "Where shall they be?"
     else:
-        question = _ASKED.get(form.act, f"{word} {{these}}").format(these=these, value=value)
+        named = space_name(value) if form.act == "move" else value
+        question = _ASKED.get(form.act, f"{word} {{these}}").format(these=these, value=named)
     items, places = listed(ids[:SHOWN]), offered_spaces()
     page = render_template(
         "memories/bulk.html",

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 from uuid import UUID
 
+from flask import g
 from sqlalchemy import select
 
 from memory.browse import Entry, Filters, Page, get_entry, list_counted, list_ids, possible_updates
@@ -120,6 +121,15 @@ def offered(offer: SpaceOffer, named: Callable[[Space], str]) -> Offered:
 def offered_spaces(chosen: str | None = None) -> Offered:
     """Return the spaces that a form offers, the chosen one among them."""
     return offered(offer_spaces(session(), credential().user_id, chosen), lambda space: space.name)
+
+
+def space_name(slug: str) -> str:
+    """Return what a space is called; the slug itself where it is gone."""
+    names: dict[str, str] = g.setdefault("space_names", {})
+    if slug not in names:
+        mine = (Space.user_id == credential().user_id, Space.slug == slug)
+        names[slug] = session().scalar(select(Space.name).where(*mine)) or slug
+    return names[slug]
 
 
 def choices(chosen: str | None = None) -> Choices:
