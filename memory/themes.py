@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 from uuid import UUID
@@ -15,7 +17,9 @@ from memory.errors import ConflictError, InvalidError, NotFoundError
 from memory.ids import new_id
 from memory.journal import record
 from memory.models import AuditEvent, Memory, Space, Theme
-from memory.spaces import check_slug, lock_spaces
+from memory.spaces import SLUG, check_slug, lock_spaces
+
+_CURSOR = re.compile(rf"(\d{{1,9}}):({SLUG.pattern})", re.ASCII)
 
 
 def list_themes(
@@ -26,12 +30,14 @@ def list_themes(
     outside: Collection[str] = (),
     named: str = "",
     most: int | None = None,
+    after: tuple[int, str] | None = None,
 ) -> Sequence[tuple[Theme, int]]:
     """Return the user's themes with the number of active memories in each, the fullest first, `most` at most.
 
     With `space_id` only memories of that space count, and only themes that it has: another space's themes would
     tell what is in it. `outside` are the slugs of spaces of which none counts, and of which no theme is listed that
-    has memories there alone. `named` is a part of the slug or the name, in any case.
+    has memories there alone. `named` is a part of the slug or the name, in any case; `after` is the number and
+    the slug of the theme that those of the next page follow.
     """
     # Of columns that the index of themes has: the memories themselves need not be looked at.
     total = func.count(Memory.theme_id)
@@ -51,10 +57,45 @@ def list_themes(
     )
     if space_id is not None:
         statement = statement.where(Memory.space_id == space_id)
+    if after is not None:
+        number, slug = after
+        statement = statement.having(or_(total < number, (total == number) & (Theme.slug > slug)))
     if named:
         called = (name.icontains(named, autoescape=True) for name in (Theme.slug, Theme.display_name))
         statement = statement.where(or_(*called))
     return [(theme, count) for theme, count in session.execute(statement)]
+
+
+@dataclass(frozen=True, slots=True)
+class ThemePage:
+    """Some themes with the number of active memories in each, and the cursor of the next page (None at the end)."""
+
+    themes: Sequence[tuple[Theme, int]]
+    next_cursor: str | None
+
+
+def page_themes(
+    session: Session,
+    user_id: UUID,
+    *,
+    space_id: UUID | None = None,
+    outside: Collection[str] = (),
+    limit: int,
+    cursor: str | None = None,
+) -> ThemePage:
+    """Return a page of the themes that `list_themes` returns; raises `InvalidError` for a cursor that is none."""
+    after = None if cursor is None else _after(cursor)
+    found = list_themes(session, user_id, space_id=space_id, outside=outside, most=limit + 1, after=after)
+    shown = found[:limit]
+    return ThemePage(shown, f"{shown[-1][1]}:{shown[-1][0].slug}" if len(found) > limit else None)
+
+
+def _after(cursor: str) -> tuple[int, str]:
+    """Return what a cursor says: the number of memories and the slug of the last theme of a page."""
+    found = _CURSOR.fullmatch(cursor)
+    if found is None:
+        raise InvalidError("cursor", "is not one that this server gave")
+    return int(found[1]), found[2]
 
 
 def _spaces_called(user_id: UUID, slugs: Collection[str]) -> Select[UUID]:

@@ -108,3 +108,29 @@ def test_incognito_changes_no_theme(house: Agent) -> None:
     assert house.patch(HOUSE, {"display_name": "Secret"}).status_code == 409
     house.post("/v1/memory/incognito/end", {})
     assert _known(house) == [("House", "Rooms")]
+
+
+@pytest.mark.parametrize("limit", [1, 2, 5, 6])
+@pytest.mark.parametrize("space", [None, "default"])
+def test_pages_have_each_theme_once_the_fullest_first(agent: Agent, limit: int, space: str | None) -> None:
+    held = {"zoo": 2, "art": 1, "boats": 1, "a-2": 1, "garden": 3}
+    for slug, number in held.items():
+        for each in range(number):
+            agent.store(f"Note {each} of the {slug}", theme=slug)
+    listed = ["garden", "zoo", "a-2", "art", "boats"]
+    where = {"space": space} if space else {}
+    answer = agent.get("/v1/memory/themes", limit=limit, **where).json
+    found = [each["slug"] for each in answer["themes"]]
+    while answer["next_cursor"] is not None and len(found) < len(listed):
+        assert len(answer["themes"]) == limit
+        answer = agent.get("/v1/memory/themes", limit=limit, cursor=answer["next_cursor"], **where).json
+        found += [each["slug"] for each in answer["themes"]]
+    assert (found, answer["next_cursor"]) == (listed, None)
+
+
+@pytest.mark.parametrize(
+    ("query", "field"),
+    [({"limit": 0}, "limit"), ({"limit": 1001}, "limit"), ({"cursor": "x"}, "cursor"), ({"cursor": "1:A b"}, "cursor")],
+)
+def test_what_is_no_page_of_themes_is_refused(agent: Agent, query: dict[str, Any], field: str) -> None:
+    assert fields(agent.get("/v1/memory/themes", **query)) == [field]

@@ -234,6 +234,7 @@ class ThemesAnswer(BaseModel):
     """Themes, the fullest first."""
 
     themes: list[CountedThemeAnswer]
+    next_cursor: str | None
     skipped: str | None = Skipped
 
 

@@ -14,7 +14,7 @@ from memory.facts import FactFilters
 from memory.models import Theme
 from memory.spaces import update_space
 from memory.summary import summarise
-from memory.themes import create_theme, describe_theme, get_theme, list_themes
+from memory.themes import create_theme, describe_theme, get_theme, list_themes, page_themes
 from retrieval.budget import Fitted
 from retrieval.context import Known, assemble
 from retrieval.tokens import count
@@ -37,6 +37,7 @@ from webapp.api.schemas import (
     ThemeBody,
     ThemePatch,
     ThemePath,
+    ThemesQuery,
     space_json,
 )
 from webapp.context import credential, runtime, session, utc_now, zone
@@ -127,19 +128,23 @@ def _choose_session(body: IncognitoBody) -> None:
 
 @bp.get("/themes", summary="List themes", responses={"200": ThemesAnswer})
 @needs("read")
-def themes(query: SpaceQuery) -> Response:
-    """Answer themes with the number of their memories, the fullest first; of one space, where one is named.
+def themes(query: ThemesQuery) -> Response:
+    """Answer a page of themes with the number of their memories, the fullest first; of one space, where one is named.
+
+    `next_cursor` is null at the end.
 
     A token that is confined to one space is told the slugs alone, the names as they follow from them: what the owner
     calls and writes of a theme is said for all spaces.
     """
     space = space_for(query.space)
     if why := skipped(space):
-        return jsonify({"themes": [], "skipped": why})
+        return jsonify({"themes": [], "next_cursor": None, "skipped": why})
     confined = space.id if query.space is not None else credential().space_id
     outside = incognito_spaces() if confined is None else ()
-    rows = list_themes(session(), credential().user_id, space_id=confined, outside=outside)
-    return jsonify({"themes": [{**_theme_json(theme), "memories": total} for theme, total in rows]})
+    user_id = credential().user_id
+    page = page_themes(session(), user_id, space_id=confined, outside=outside, limit=query.limit, cursor=query.cursor)
+    shown = [{**_theme_json(theme), "memories": total} for theme, total in page.themes]
+    return jsonify({"themes": shown, "next_cursor": page.next_cursor})
 
 
 @bp.post("/themes", summary="Add a theme", responses={"201": ThemeAnswer})

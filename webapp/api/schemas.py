@@ -440,6 +440,13 @@ class SpacePath(BaseModel):
     slug: Line
 
 
+class ThemesQuery(SpaceQuery):
+    """Of which space, how many themes to list, and after which: as many as there may be, unless fewer are asked for."""
+
+    limit: int = Field(1000, ge=1, le=1000)
+    cursor: Cursor | None = None
+
+
 class ThemePath(BaseModel):
     """The slug of a theme."""
 
