@@ -222,3 +222,14 @@ def test_what_was_emptied_stays_so_where_another_field_is_refused(reader: FlaskC
     assert page.status_code == 422
     assert "Beds" not in page.text
     assert "Beds" in unescape(reader.get("/themes?change=garden").text)
+
+
+def test_every_page_calls_a_theme_by_its_name(reader: FlaskClient, agent: Agent) -> None:
+    agent.post("/v1/memory/themes", {"slug": "heron", "display_name": "HERON-42"})
+    memory_id = agent.store("The beta goes to the wardens", theme="heron")
+    agent.patch(f"/v1/memory/entries/{memory_id}", {"text": "The beta goes to the keepers"})
+    own, link = f"/memories/{memory_id}", '<a href="/memories?theme=heron">HERON-42</a>'
+    assert all(link in reader.get(path).text for path in ("/memories", own, "/search?q=keepers"))
+    agent.patch(f"/v1/memory/entries/{memory_id}", {"theme": None})
+    assert "HERON-42" in _plain(reader.get(own))
+    assert "<span>HERON-42</span>" in reader.get(f"{own}/revisions/1").text

@@ -19,7 +19,7 @@ from webapp.htmx import asked_address
 from webapp.operations import told_vector
 from webapp.pages.appearance import CHOICES, chosen, cookie
 from webapp.pages.place import place_of, way_back
-from webapp.pages.queries import space_name
+from webapp.pages.queries import space_name, theme_name
 from webapp.pages.words import ago, counted, lasting, mark, ordinal, part, refusal
 
 _INDENT = re.compile(r"^[ \t]+", re.MULTILINE)
@@ -51,6 +51,7 @@ def init_app(app: Flask) -> None:
     app.add_template_filter(refusal, "refusal")
     app.add_template_global(asset)
     app.add_template_filter(space_name, "space_name")
+    app.add_template_filter(theme_name, "theme_name")
     # No filter: of what is written in a template that is worked out once, for all.
     app.add_template_global(told_vector)
     app.add_template_global(way_back)

@@ -20,6 +20,7 @@ from webapp.operations import is_incognito, restore_version, space_for, visible_
 from webapp.pages.closed import closed_page
 from webapp.pages.forms import parse
 from webapp.pages.place import place_before
+from webapp.pages.queries import theme_name
 from webapp.pages.visitor import guarded
 from webapp.pages.word_diff import Piece, compare_words
 
@@ -82,11 +83,13 @@ def _step(version: Revision, after: dict[str, Any], fields: Collection[str], mos
     """Return what becomes of a version; of `fields` alone, as importance also moves by itself."""
     was = _content(version)
     names = [name for name in was if name != "text" and name in fields and was[name] != after[name]]
-    others = [(name.replace("_", " "), _said(was[name]), _said(after[name])) for name in names]
+    others = [(name.replace("_", " "), _said(name, was[name]), _said(name, after[name])) for name in names]
     return Step(version, compare_words(version.text, after["text"], most=most), others)
 
 
-def _said(value: Any) -> str:
+def _said(name: str, value: Any) -> str:
+    if name == "theme" and value:
+        return theme_name(value)
     if isinstance(value, list):
         return ", ".join(value) or "none"
     return f"{value:.2f}" if isinstance(value, float) else value or "none"

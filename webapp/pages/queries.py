@@ -12,7 +12,7 @@ from flask import g
 from sqlalchemy import select
 
 from memory.browse import Entry, Filters, Page, get_entry, list_counted, list_ids, possible_updates
-from memory.models import Memory, PossibleUpdate, Space
+from memory.models import Memory, PossibleUpdate, Space, Theme
 from memory.said import said_words
 from memory.sharing import Sharing, found_in_of
 from memory.spaces import DEFAULT_SPACE, SpaceOffer, offer_spaces
@@ -125,11 +125,20 @@ def offered_spaces(chosen: str | None = None) -> Offered:
 
 def space_name(slug: str) -> str:
     """Return what a space is called; the slug itself where it is gone."""
-    names: dict[str, str] = g.setdefault("space_names", {})
-    if slug not in names:
-        mine = (Space.user_id == credential().user_id, Space.slug == slug)
-        names[slug] = session().scalar(select(Space.name).where(*mine)) or slug
-    return names[slug]
+    return _called(Space, Space.name, slug)
+
+
+def theme_name(slug: str) -> str:
+    """Return what a theme is called; the slug itself where it is gone."""
+    return _called(Theme, Theme.display_name, slug)
+
+
+def _called(kind: type[Space | Theme], name: Any, slug: str) -> str:
+    names: dict[tuple[type[Space | Theme], str], str] = g.setdefault("names_of_slugs", {})
+    if (kind, slug) not in names:
+        mine = (kind.user_id == credential().user_id, kind.slug == slug)
+        names[kind, slug] = session().scalar(select(name).where(*mine)) or slug
+    return names[kind, slug]
 
 
 def choices(chosen: str | None = None) -> Choices:
