@@ -312,6 +312,8 @@ def _rewrite(session: Session, memory: Memory, item: Prepared, now: datetime) ->
     for name, value in item.columns.items():
         setattr(memory, name, value)
     memory.version += 1
+    # They were found in what it said before.
+    memory.derived_tags = []
     memory.needs_embedding = True
     session.flush()
     enqueue(session, memory.user_id, [memory.id], now)

@@ -137,6 +137,13 @@ def test_a_text_that_another_memory_has_is_a_conflict(book, change, memory_id):
     assert (row.text, row.version, row.tags) == ("Ada keeps bees behind the house", 1, [])
 
 
+def test_what_was_found_in_a_text_goes_with_it(book, change, memory_id):
+    with book.session() as session:
+        session.get(Memory, (book.user_id, memory_id)).derived_tags = ["bees"]
+    assert change(memory_id, importance=0.7).derived_tags == ["bees"]
+    assert change(memory_id, text="Ada keeps goats").derived_tags == []
+
+
 def test_a_text_of_another_space_is_no_conflict(book, change, memory_id, second_space):
     book.write("Ada keeps goats", space=second_space)
     assert change(memory_id, text="Ada keeps goats").text == "Ada keeps goats"
