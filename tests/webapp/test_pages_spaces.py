@@ -603,3 +603,4 @@ def test_every_page_calls_a_space_by_its_name(app: Flask, ada, agent: Agent) -> 
         assert said in page
         # It stands in addresses and in what forms send alone.
         assert not re.search(r">[^<]*\bk2\b", page)
+    assert "Spaces</a>/ The kitchen" in re.sub(r"\s*([<>])\s*", r"\1", reader.get("/spaces/k2").text)

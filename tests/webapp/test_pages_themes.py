@@ -230,6 +230,8 @@ def test_every_page_calls_a_theme_by_its_name(reader: FlaskClient, agent: Agent)
     agent.patch(f"/v1/memory/entries/{memory_id}", {"text": "The beta goes to the keepers"})
     own, link = f"/memories/{memory_id}", '<a href="/memories?theme=heron">HERON-42</a>'
     assert all(link in reader.get(path).text for path in ("/memories", own, "/search?q=keepers"))
+    # What corrects it takes a slug, and offers each by its name.
+    assert '<option value="heron" >HERON-42</option>' in reader.get(f"{own}/edit").text
     agent.patch(f"/v1/memory/entries/{memory_id}", {"theme": None})
     assert "HERON-42" in _plain(reader.get(own))
     assert "<span>HERON-42</span>" in reader.get(f"{own}/revisions/1").text

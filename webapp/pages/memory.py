@@ -39,7 +39,7 @@ from webapp.pages.closed import closed_page
 from webapp.pages.forms import RememberForm, begun_with, by_lines, last_day_of, parse
 from webapp.pages.history import past_of
 from webapp.pages.place import place_before, place_here, way_back
-from webapp.pages.queries import offered_spaces, opened
+from webapp.pages.queries import choices, offered_spaces, opened
 from webapp.pages.recalls import recalled_of
 from webapp.pages.record import used_in
 from webapp.pages.remember import desk
@@ -284,6 +284,7 @@ def _form(
         given=request.form if refused else None,
         problem=problem or {},
         types=TYPES,
+        themes=choices().themes,
         shown_day=last_day_of(entry.memory.expires_at),
         # While the memory is closed nobody sees whether another has changed it.
         based_on=begun_with("") if closed else _as_shown(entry),
