@@ -189,7 +189,7 @@ def test_a_space_with_something_in_it_asks_what_becomes_of_it(log_in: LogIn, tal
     page.get_by_text("Rename or move").click()
     page.get_by_label("Space").select_option("kitchen")
     page.get_by_role("button", name="Save", exact=True).click()
-    expect(page.get_by_role("link", name="kitchen", exact=True)).to_be_visible()
+    expect(page.get_by_role("link", name="Kitchen", exact=True)).to_be_visible()
     page.goto("/spaces/kitchen/delete")
     page.get_by_role("button", name="Remove the space").click()
     expect(page).to_have_url(re.compile("/spaces/kitchen/delete"))
@@ -210,7 +210,7 @@ def test_what_is_shown_for_the_space_that_is_chosen_is_what_is_done(log_in: LogI
     page.get_by_text("Rename or move").click()
     page.get_by_label("Space").select_option("garage")
     page.get_by_role("button", name="Save", exact=True).click()
-    expect(page.get_by_role("link", name="garage", exact=True)).to_be_visible()
+    expect(page.get_by_role("link", name="Garage", exact=True)).to_be_visible()
     page.goto("/spaces/garage/delete")
     page.get_by_label("Into the space").select_option("loft")
     if not scripts:
