@@ -97,22 +97,21 @@ def pin_many(
 
 
 def tag_many(
-    session: Session, user_id: UUID, ids: Sequence[UUID], tag: str, *, on: bool, keys: Keys, now: datetime, actor: str
+    session: Session, user_id: UUID, ids: Sequence[UUID], tag: str, *, on: bool, now: datetime, actor: str
 ) -> list[UUID]:
     """Add a tag to memories or take it off; returns those that changed. Raises `InvalidError` for a bad tag.
 
     It is the same tag in another case: what has it so needs none, and loses it; `taken_off` tells how it was written.
     """
 
-    def act(memory: Memory, space: Space) -> bool:
+    tagged = []
+    for memory, space in lock_memories(session, user_id, ids):
         same = written(tag, memory.tags)
-        if bool(same) == on or (on and len(memory.tags) >= MAX_TAGS):
-            return False
-        tags = [*memory.tags, tag] if on else [each for each in memory.tags if each not in same]
-        edit.update(session, user_id, memory.id, {"tags": tags}, keys=keys, now=now, actor=actor, locked=space)
-        return True
-
-    return _each(session, lock_memories(session, user_id, ids), act)
+        if not space.memory_enabled or bool(same) == on or (on and len(memory.tags) >= MAX_TAGS):
+            continue
+        tagged.append((memory, [*memory.tags, tag] if on else [each for each in memory.tags if each not in same]))
+    edit.retag(session, user_id, tagged, now=now, actor=actor)
+    return [memory.id for memory, _ in tagged]
 
 
 def written(tag: str, tags: Sequence[str]) -> list[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -22,12 +22,13 @@ from memory.keys import Keys
 from memory.models import AuditEvent, Memory, Space
 from memory.prepared import Prepared, prepare
 from memory.remember import apply_pinning_policy
-from memory.revisions import VERSIONED, content_of, get_revision, keep, to_bring_back
+from memory.revisions import VERSIONED, content_of, get_revision, keep, keep_all, to_bring_back
 from memory.spaces import check_slug, lock_space_of, lock_spaces_of
 from memory.succession import reaches
 from memory.text import from_signed, normalise, text_digest, to_signed
 from memory.themes import ensure_themes
 from memory.tombstones import graveyard, refusal
+from memory.unsynchronised import set_tags
 
 # Checked as a draft's fields are; the rest have rules of their own below.
 _DRAFT_FIELDS = ("text", "type", "tags", "source_ids", "theme", "importance", "expires_at", "manually_saved")
@@ -176,6 +177,22 @@ def update(
     if locked is None:
         make_room(session, [space], woken, now=now, actor=actor)
     return memory
+
+
+def retag(
+    session: Session, user_id: UUID, tagged: Sequence[tuple[Memory, Sequence[str]]], *, now: datetime, actor: str
+) -> None:
+    """Give memories other tags, as `update` does; raises `InvalidError` for bad ones.
+
+    The caller has locked them, with their spaces, in which memory is on.
+    """
+    checked = [(memory, list(_checked(memory, {"tags": tags}).tags)) for memory, tags in tagged]
+    before = [(memory, content_of(session, memory)) for memory, _ in checked]
+    set_tags(session, user_id, checked, updated_at=now)
+    keep_all(session, user_id, before, now=now, actor=actor)
+    for memory, _ in checked:
+        details = {"fields": ["tags"]}
+        record(session, user_id, "memory.updated", actor=actor, now=now, subject_id=memory.id, details=details)
 
 
 def _planned(

@@ -72,30 +72,55 @@ def keep(
 
     The caller has locked the memory. Of more than 100 versions the oldest go.
     """
-    was, now_is = asdict(before), asdict(content_of(session, memory))
-    differing = [name for name, value in was.items() if now_is[name] != value]
-    if not differing:
-        return None
-    number = _current(session, memory.user_id, memory.id)
-    revision = Revision(
-        user_id=memory.user_id,
-        memory_id=memory.id,
-        number=number,
-        **was,
-        fields=differing,
-        restored=restored,
-        actor=actor,
-        replaced_at=now,
-    )
-    session.add(revision)
-    if number > MOST_KEPT:
-        old = (*_of(memory.user_id, [memory.id]), Revision.number <= number - MOST_KEPT)
-        run_unsynchronised(session, delete(Revision).where(*old))
-    return revision
+    kept = keep_all(session, memory.user_id, [(memory, before)], now=now, actor=actor, restored=restored)
+    return kept[0] if kept else None
+
+
+def keep_all(
+    session: Session,
+    user_id: UUID,
+    changed: Sequence[tuple[Memory, Content]],
+    *,
+    now: datetime,
+    actor: str,
+    restored: int | None = None,
+) -> Sequence[Revision]:
+    """Keep what memories said before they were changed, as `keep` does; returns the versions."""
+    kept = []
+    numbers = _numbers(session, user_id, [memory.id for memory, _ in changed])
+    for memory, before in changed:
+        was, now_is = asdict(before), asdict(content_of(session, memory))
+        differing = [name for name, value in was.items() if now_is[name] != value]
+        if not differing:
+            continue
+        number = numbers[memory.id]
+        revision = Revision(
+            user_id=user_id,
+            memory_id=memory.id,
+            number=number,
+            **was,
+            fields=differing,
+            restored=restored,
+            actor=actor,
+            replaced_at=now,
+        )
+        kept.append(revision)
+        if number > MOST_KEPT:
+            old = (*_of(user_id, [memory.id]), Revision.number <= number - MOST_KEPT)
+            run_unsynchronised(session, delete(Revision).where(*old))
+    session.add_all(kept)
+    return kept
+
+
+def _numbers(session: Session, user_id: UUID, memory_ids: Collection[UUID]) -> Mapping[UUID, int]:
+    """Return the numbers of the versions of memories that are in force."""
+    last = select(Revision.memory_id, func.max(Revision.number)).where(*_of(user_id, memory_ids))
+    found = {memory_id: number for memory_id, number in session.execute(last.group_by(Revision.memory_id))}  # noqa: C416 - rows do not type-check
+    return {memory_id: found.get(memory_id, 0) + 1 for memory_id in memory_ids}
 
 
 def _current(session: Session, user_id: UUID, memory_id: UUID) -> int:
-    return (session.scalar(select(func.max(Revision.number)).where(*_of(user_id, [memory_id]))) or 0) + 1
+    return _numbers(session, user_id, [memory_id])[memory_id]
 
 
 def _of(user_id: UUID, memory_ids: Collection[UUID]) -> tuple[Any, ...]:
@@ -151,7 +176,7 @@ def hand_over(session: Session, user_id: UUID, twins: Mapping[UUID, UUID]) -> No
     rows = session.scalars(
         select(Revision).where(*_of(user_id, twins)).order_by(Revision.memory_id, Revision.number)
     ).all()
-    numbers = {twin: _current(session, user_id, twin) for twin in {twins[row.memory_id] for row in rows}}
+    numbers = dict(_numbers(session, user_id, {twins[row.memory_id] for row in rows}))
     for row in rows:
         twin = twins[row.memory_id]
         values = {name: getattr(row, name) for name in _columns() if name not in {"user_id", "memory_id", "number"}}

@@ -16,7 +16,7 @@ from memory.spaces import create_space
 LOCK = re.compile(r"FROM (?:memories|spaces)\b.* FOR (?:NO KEY )?UPDATE", re.DOTALL)
 ACTS = {
     "pin": lambda book, ids, **done: bulk.pin_many(*ids, pinned=True, **done),
-    "tag": lambda book, ids, **done: bulk.tag_many(*ids, "hives", on=True, keys=book.runtime.keys, **done),
+    "tag": lambda book, ids, **done: bulk.tag_many(*ids, "hives", on=True, **done),
     "archive": lambda book, ids, **done: bulk.set_status_many(*ids, "archived", keys=book.runtime.keys, **done),
     "activate": lambda book, ids, **done: bulk.set_status_many(*ids, "active", keys=book.runtime.keys, **done),
     "forget": lambda book, ids, **done: bulk.forget_many(*ids, keys=book.runtime.keys, undo=UNDO_WINDOW, **done),
@@ -55,7 +55,7 @@ def test_memories_and_their_spaces_are_locked_once_for_all(asked, second_space, 
     assert len(few) == len(many)
 
 
-@pytest.mark.parametrize("act", ["archive", "activate", "move"])
+@pytest.mark.parametrize("act", ["archive", "activate", "tag", "move"])
 def test_many_take_no_more_statements_than_a_few(asked, second_space, act):
     # One for each of five hundred had their owner wait for seconds.
     assert len(asked(act, 2)) == len(asked(act, 12))

@@ -324,7 +324,7 @@ def _apply(act: str, ids: Sequence[UUID], value: str, now: datetime) -> int:
     if act in {"pin", "unpin"}:
         changed = bulk.pin_many(session(), user_id, ids, pinned=act == "pin", now=now, actor=actor)
     elif act in {"tag", "untag"}:
-        changed = bulk.tag_many(session(), user_id, ids, value, on=act == "tag", keys=keys, now=now, actor=actor)
+        changed = bulk.tag_many(session(), user_id, ids, value, on=act == "tag", now=now, actor=actor)
     elif act in {"archive", "activate"}:
         # What was replaced before it was made active is so again when that is undone.
         status = "active" if act == "activate" else value or "archived"
