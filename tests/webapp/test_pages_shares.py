@@ -54,15 +54,15 @@ def test_htmx_gets_the_part_of_the_page(reader, oven):
 def test_it_is_told_where_it_is_found_and_on_its_own_page(reader, oven):
     shared(reader)
     found = words(reader.get("/search?q=How+hot+is+the+oven%3F&space=studio"))
-    assert "shared from kitchen by its tag “heat”" in found
-    assert "found in studio as well, by its tag “heat”" in words(reader.get(f"/memories/{oven}"))
+    assert "shared from Kitchen by its tag “heat”" in found
+    assert "found in Studio as well, by its tag “heat”" in words(reader.get(f"/memories/{oven}"))
     assert "shared from" not in words(reader.get("/search?q=How+hot+is+the+oven%3F&space=kitchen"))
 
 
 def test_a_notebook_tells_from_where_it_is(reader, desk, oven):
     shared(reader)
     _, answer = desk.run("recall", q="How hot is the oven?", space="studio")
-    assert "shared from kitchen" in words(answer)
+    assert "shared from Kitchen" in words(answer)
     assert "by its tag" not in desk.page()
     _, answer = desk.run("recall", q="How hot is the oven?", space="kitchen")
     assert "shared from" not in words(answer)

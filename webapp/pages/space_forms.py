@@ -150,11 +150,9 @@ def rooms(spaces: Sequence[Space]) -> Sequence[Room]:
 
 @dataclass(frozen=True, slots=True)
 class SharedTag:
-    """A share with the names of its spaces, whether it is from the space that is shown, and how many memories it is."""
+    """A share, whether it is from the space that is shown, and how many memories it is."""
 
     sharing: Sharing
-    space: str
-    found_in: str
     is_from_here: bool
     memories: int
 
@@ -163,14 +161,13 @@ def shared_tags(space: Space) -> Sequence[SharedTag]:
     """Return what a space shares, then what of others is found in it; not with spaces that incognito keeps closed."""
     user_id, hidden = credential().user_id, incognito_spaces() - {space.slug}
     found = [each for each in sharings(session(), user_id, space.id) if hidden.isdisjoint({each.space, each.found_in})]
-    slugs = {slug for each in found for slug in (each.space, each.found_in)}
-    mine = select(Space).where(Space.user_id == user_id, Space.slug.in_(slugs))
-    spaces = {each.slug: each for each in session().scalars(mine)}
+    mine = select(Space.slug, Space.id).where(Space.user_id == user_id, Space.slug.in_([each.space for each in found]))
+    ids = {row.slug: row.id for row in session().execute(mine)}
 
     def shown(sharing: Sharing) -> SharedTag:
-        of, where = spaces[sharing.space], spaces[sharing.found_in]
-        ids = shared_ids(session(), user_id, Shared(of.id, of.slug, sharing.tag), now=utc_now())
-        return SharedTag(sharing, of.name, where.name, of.slug == space.slug, len(ids))
+        shared = Shared(ids[sharing.space], sharing.space, sharing.tag)
+        memories = shared_ids(session(), user_id, shared, now=utc_now())
+        return SharedTag(sharing, sharing.space == space.slug, len(memories))
 
     return [shown(each) for each in found]
 
