@@ -54,10 +54,11 @@ _ENDS = rf"(?:(?!\w)|(?<={UNSPACED.pattern}))"
 # Who asks says “I”, and whoever writes that down may say “the user”: where one of these stands in a text, all do.
 _ONESELF = re.compile(r"(?<!\w)(?:i|me|my|mine|myself|user)(?!\w)")
 _NAMES_OF_ONESELF = "i, me, myself, the user"
-# Characters; the first two are compared, and so in an index.
-# Nobody waits longer for a space.
-_LONGEST_TURN = timedelta(minutes=5)
+# How much later than a statement a fact may begin and still be the one that it states. Of two callers who state the
+# same at once the later one may get the space first, and nobody waits longer for a space than this.
+_LONGEST_WAIT = timedelta(minutes=5)
 
+# Characters. The first two are in an index, by which they are compared.
 MOST = {"subject": 200, "predicate": 200, "object": 2000}
 
 
@@ -84,7 +85,7 @@ class Statement:
             in_a_line = " ".join(getattr(self, name).split())
             if is_unseen(in_a_line):
                 raise InvalidError(name, "must not be empty")
-            # One sign may be many in a key, and an index has an end.
+            # A single character may become several in a key (U+FDFA becomes 18), and an index takes no longer one.
             if max(len(in_a_line), len(key_of(in_a_line))) > most:
                 raise InvalidError(name, f"must have at most {most:,} characters")
             object.__setattr__(self, name, in_a_line)
@@ -143,7 +144,7 @@ def key_of(words: str) -> str:
     return caseless(words)
 
 
-# As few rows as contradict one another: `due` is when the next of them begins.
+# `due` is when the next fact of the same subject and predicate begins. Only what would last beyond that is written.
 _END_CONTRADICTED = text("""
 UPDATE facts f SET valid_until = n.due
 FROM (
@@ -162,7 +163,7 @@ def end_contradicted(
 ) -> Sequence[UUID]:
     """End each single fact of a locked space when the next of its subject and predicate begins; return which changed.
 
-    With a `key`, of this subject and predicate alone.
+    With a `key`, a subject and a predicate as `key_of` writes them, only facts of these are looked at.
     """
     subject, predicate = key or (None, None)
     session.flush()
@@ -186,14 +187,15 @@ def state(
 ) -> Stated:
     """Keep a fact in a space; what it contradicts ends when it begins, and is never deleted.
 
-    One that is stated again while it is true stays one, with the higher confidence. One that began before another which
-    contradicts it ends when that begins. What a model has `extracted` changes nothing that was stated, and stands
-    beside what it contradicts of that; what is stated counts as extracted no longer.
+    A fact that is stated again while it is true is kept once, with the higher confidence. If it began before one that
+    contradicts it, it ends when that one begins. A fact that a model has `extracted` changes nothing that somebody has
+    stated: where the two contradict each other, both stand. An extracted fact that somebody states counts as stated
+    from then on.
 
-    Raises `RefusedError` where memory is off, for what was forgotten in the space less than a day ago, for what says a
-    text that can still be brought back, and for what is marked as recalled; `InvalidError` for a source message that is
-    not in the space, an end that is before the beginning, and one that would end what is known to go on: that is to be
-    corrected.
+    Raises `NotFoundError` where there is no such space; `RefusedError` where memory is off, for what was forgotten in
+    the space less than a day ago, for what says a text that can still be brought back, and for what is marked as
+    recalled; `InvalidError` for a source message that is not in the space, for an end before the beginning, and for an
+    end of a fact that is known to last longer, which `correct_fact` is for.
     """
     (space,) = lock_spaces(session, user_id, {space_id}) or (None,)
     if space is None:
@@ -209,23 +211,10 @@ def state(
         raise InvalidError("valid_until", "must be after valid_from, which is now unless it is given")
     if extracted and said.single and _was_stated(session, user_id, space_id, said):
         said = replace(said, single=False)
-    # Of those who state the same at once one waits for the other, and may have come before it.
-    last = begins if said.valid_from else now + _LONGEST_TURN
+    last = begins if said.valid_from else now + _LONGEST_WAIT
     known = _same(session, user_id, space_id, said, begins, last, of_any=extracted)
-    if known is not None and extracted and not known.extracted:
-        return Stated(known, created=False, ended=())
-    if known is not None and over is not None and (known.valid_until is None or known.valid_until > over):
-        raise InvalidError("valid_until", f"is to be changed in the fact that says this already, {known.id}")
     if known is not None:
-        known.confidence = max(known.confidence, said.confidence)
-        known.source_message_id = known.source_message_id or said.source_message_id
-        known.extracted = extracted
-        ended: Sequence[UUID] = ()
-        if known.single != said.single and not extracted:
-            known.single = said.single
-            ended = _ended_by(session, known)
-        session.flush()
-        return Stated(known, created=False, ended=ended)
+        return _state_again(session, known, said, extracted=extracted)
     fact = Fact(
         user_id=user_id,
         space_id=space_id,
@@ -249,13 +238,34 @@ def state(
     return Stated(fact, created=True, ended=ended)
 
 
+def _state_again(session: Session, known: Fact, said: Statement, *, extracted: bool) -> Stated:
+    """Add to a fact what a statement of the same says beside it; raises `InvalidError` if that would end it earlier."""
+    if extracted and not known.extracted:
+        return Stated(known, created=False, ended=())
+    over = said.valid_until
+    if over is not None and (known.valid_until is None or known.valid_until > over):
+        raise InvalidError("valid_until", f"is to be changed in the fact that says this already, {known.id}")
+    known.confidence = max(known.confidence, said.confidence)
+    known.source_message_id = known.source_message_id or said.source_message_id
+    known.extracted = extracted
+    ended: Sequence[UUID] = ()
+    if known.single != said.single and not extracted:
+        known.single = said.single
+        ended = _ended_by(session, known)
+    session.flush()
+    return Stated(known, created=False, ended=ended)
+
+
 def _check_enabled(space: Space) -> None:
     if not space.memory_enabled:
         raise RefusedError("memory_off", f"memory is off in the space {space.slug!r}: what it holds stays as it is")
 
 
 def _refuse(session: Session, user_id: UUID, space_id: UUID, said: Statement, keys: Keys, now: datetime) -> None:
-    """Refuse what a memory would be refused for that says the same, and what would be deleted with a forgotten text."""
+    """Refuse a fact for what a memory that says the same is refused for, and one that says what can be brought back.
+
+    The latter would be deleted with the forgotten text once its undo has passed.
+    """
     words = sentence(said)
     if is_marked(words):
         raise RefusedError("recalled", "this was recalled from here")
@@ -299,9 +309,10 @@ def _same(
     beside: UUID | None = None,
     of_any: bool = False,
 ) -> Fact | None:
-    """Return the fact that says this already and is true between two moments, if it is not the one `beside`.
+    """Return a fact other than `beside` that says this already, begins by `last` and ends after `first`.
 
-    One that was stated comes first, and is the only one of its subject and predicate if this is, but with `of_any`.
+    A fact that was stated goes before one that was extracted. Unless `of_any`, a stated one counts only where it is
+    `single` as this is.
     """
     about = select(Fact).where(
         Fact.user_id == user_id,
@@ -316,7 +327,7 @@ def _same(
 
 
 def _was_stated(session: Session, user_id: UUID, space_id: UUID, said: Statement) -> bool:
-    """Tell whether somebody has stated what is the only one of this subject and predicate."""
+    """Tell whether somebody has stated a single fact of this subject and predicate."""
     stated = select(Fact.id).where(
         Fact.user_id == user_id,
         Fact.space_id == space_id,
@@ -331,9 +342,9 @@ def _was_stated(session: Session, user_id: UUID, space_id: UUID, said: Statement
 def list_facts(
     session: Session, user_id: UUID, filters: FactFilters, *, limit: int, cursor: str | None, now: datetime
 ) -> FactPage:
-    """Return a page of facts by (valid_from, id), the latest first; raises `InvalidError`.
+    """Return a page of facts by (valid_from, id), the latest first; raises `InvalidError` for a bad limit or cursor.
 
-    One that says what a memory said which could still be brought back is left out, and that page is shorter.
+    A fact that says what a forgotten memory said is left out while that can be brought back, and its page is shorter.
     """
     check_limit(limit, LARGEST_PAGE)
     statement = _chosen(user_id, filters)
@@ -398,7 +409,7 @@ def _with_oneself(words: str) -> str:
 
 
 def _stands_in(name: InstrumentedAttribute[str], words: str) -> ColumnElement[bool]:
-    # Each sign but letters and figures is taken as it is. To make a pattern takes far longer than to look for the name.
+    # `strpos` goes first, as making a pattern of each name takes far longer than looking for the name as it is.
     pattern = _BEGINS + func.regexp_replace(name, r"(\W)", r"\\\1", "g") + _ENDS
     return case((func.strpos(words, name) > 0, literal(words).regexp_match(pattern)), else_=false())
 
@@ -415,9 +426,10 @@ def _facts(user_id: UUID) -> Select[Fact, str]:
 def get_fact(
     session: Session, user_id: UUID, fact_id: UUID, *, within: UUID | None = None, now: datetime
 ) -> tuple[Fact, str]:
-    """Return a fact and the slug of its space; raises `NotFoundError` for anyone else's, or one outside `within`.
+    """Return a fact and the slug of its space.
 
-    So it does for one that a list leaves out.
+    Raises `NotFoundError` for anyone else's, for one outside the space `within`, and for one that `list_facts` leaves
+    out because of what it says.
     """
     row = session.execute(_facts(user_id).where(Fact.id == fact_id)).one_or_none()
     secrets = secrets_of(session, user_id, now) if row else None
@@ -438,9 +450,10 @@ def correct_fact(
 ) -> Stated:
     """Change `object`, `confidence`, `valid_from` or `valid_until` of a fact; None for the last makes it true again.
 
-    Whoever does has looked at it: it counts as stated from then on, as it does with False for `extracted`.
-    What contradicts it and began before ends when it begins. Raises `NotFoundError`, `RefusedError` as `state` does,
-    and `InvalidError` on a field that does not fit: it cannot be true beyond the next one that contradicts it.
+    Whoever changes a fact has looked at it, so from then on it counts as stated and not as extracted. False for
+    `extracted` says that alone: somebody has looked, and all is right. What contradicts the fact and began before it
+    ends when it begins. Raises `NotFoundError`, `RefusedError` as `state` does, and `InvalidError` on a field that does
+    not fit: a fact cannot be true beyond the next one that contradicts it.
     """
     fact, space = _locked(session, user_id, fact_id, now)
     _check_enabled(space)
@@ -452,7 +465,7 @@ def correct_fact(
         _refuse(session, user_id, fact.space_id, said, keys, now)
         if _same(session, user_id, fact.space_id, said, begins, begins, beside=fact_id) is not None:
             raise InvalidError("object", "is known already")
-        # What is not so any more stays in no call that said it.
+        # The old object was wrong, so it must not stay in the calls that said it.
         redact(session, [fact_id], Needles(()))
     new = {"object": said.object, "confidence": said.confidence, "valid_from": begins, "valid_until": until}
     fields = sorted(name for name, value in new.items() if value != getattr(fact, name))
@@ -494,7 +507,7 @@ def _check_span(session: Session, fact: Fact, begins: datetime, until: datetime 
 def delete_fact(session: Session, user_id: UUID, fact_id: UUID, *, keys: Keys, now: datetime, actor: str) -> None:
     """Delete a fact for good, and what calls said of it; what it had ended stays ended. Raises `NotFoundError`.
 
-    One that was extracted leaves a tombstone, as a forgotten memory does: it may be said again any moment.
+    One that was extracted leaves a tombstone, as a forgotten memory does: the model may read the same again any moment.
     """
     fact, space = _locked(session, user_id, fact_id, now)
     if fact.extracted:
@@ -538,11 +551,14 @@ def _extracted(user_id: UUID, space_id: UUID) -> ColumnElement[bool]:
 
 
 def _locked(session: Session, user_id: UUID, fact_id: UUID, now: datetime) -> tuple[Fact, Space]:
-    """Lock the space of a fact, then the fact, read anew, past whoever forgets what it says."""
+    """Lock the space of a fact and then the fact, which is read anew; raises `NotFoundError` where it is gone.
+
+    Between the two it waits for whoever is forgetting what the fact says, as `memory.telling` has it.
+    """
     (space,) = lock_spaces(session, user_id, {get_fact(session, user_id, fact_id, now=now)[0].space_id}) or (None,)
     begin_to_tell(session)
     fact = session.get(Fact, (user_id, fact_id), with_for_update=True, populate_existing=True)
-    # A space that is removed takes its facts elsewhere.
+    # While we waited the space may have been removed, and its facts moved to another one.
     if space is None or fact is None or fact.space_id != space.id:
         raise NotFoundError("there is no such fact")
     return fact, space
@@ -551,9 +567,9 @@ def _locked(session: Session, user_id: UUID, fact_id: UUID, now: datetime) -> tu
 def move_facts(
     session: Session, user_id: UUID, space_id: UUID, target_id: UUID, *, ended: datetime | None = None
 ) -> None:
-    """Take the facts of one locked space to another one, where what contradicts something else ends.
+    """Move the facts of one locked space to another locked one; of those that contradict one another the earlier ends.
 
-    With `ended` all that are true then end at that moment, and stand beside what is there: it goes on as it is.
+    With a moment `ended` those of them that are true then end at that moment, and end none of those that are there.
     """
     mine = (Fact.user_id == user_id, Fact.space_id == space_id)
     moved = update(Fact).where(*mine)
