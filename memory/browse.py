@@ -186,7 +186,7 @@ def _count(session: Session, user_id: UUID, conditions: Conditions, *, now: date
 
 def _ids(user_id: UUID, now: datetime) -> Select[Any]:
     statement = select(Memory.id).join(Space, (Space.user_id == Memory.user_id) & (Space.id == Memory.space_id))
-    return statement.where(Memory.user_id == user_id, _unexpired(now))
+    return statement.where(Memory.user_id == user_id, Memory.unexpired(now))
 
 
 def get_entry(session: Session, user_id: UUID, memory_id: UUID, *, now: datetime) -> Entry | None:
@@ -252,10 +252,6 @@ def possible_updates(session: Session, user_id: UUID, memory_id: UUID) -> Sequen
     return [(link, memory) for link, memory in session.execute(statement)]
 
 
-def _unexpired(now: datetime) -> ColumnElement[bool]:
-    return Memory.expires_at.is_(None) | (Memory.expires_at > now)
-
-
 def _entries(user_id: UUID, now: datetime) -> Select[*tuple[Any, ...]]:
     return (
         select(Memory, Space.slug, Theme.slug, LastScore, Embedding.state, Embedding.error)
@@ -269,7 +265,7 @@ def _entries(user_id: UUID, now: datetime) -> Select[*tuple[Any, ...]]:
             & (Embedding.memory_id == Memory.id)
             & (Embedding.model_id == EmbeddingModel.id),
         )
-        .where(Memory.user_id == user_id, _unexpired(now))
+        .where(Memory.user_id == user_id, Memory.unexpired(now))
     )
 
 

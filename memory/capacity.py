@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable
 from datetime import datetime, timedelta
 from uuid import UUID
 
-from sqlalchemy import Interval, bindparam, func, or_, select, text
+from sqlalchemy import Interval, bindparam, func, select, text
 from sqlalchemy.orm import Session
 
 from memory.journal import record
@@ -127,9 +127,8 @@ def enforce_capacity(
 def beyond(session: Session, space: Space, soft_cap: int, now: datetime) -> int:
     """Return how many memories the next write would trim for good if this were the soft cap of the space."""
     mine = (Memory.user_id == space.user_id, Memory.space_id == space.id, Memory.status == "active")
-    alive = or_(Memory.expires_at.is_(None), Memory.expires_at > now)
     loose = func.count().filter(~Memory.pinned, ~Memory.manually_saved)
-    active, free = session.execute(select(func.count(), loose).where(*mine, alive)).one()
+    active, free = session.execute(select(func.count(), loose).where(*mine, Memory.unexpired(now))).one()
     return max(0, min(active - soft_cap, free))
 
 

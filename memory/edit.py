@@ -362,8 +362,7 @@ def _apply(session: Session, space: Space, memory: Memory, plan: _Plan, now: dat
 def _superseded(session: Session, memory: Memory, older_id: UUID, now: datetime) -> Memory:
     """Return the memory that is to be superseded, which must not supersede this one, however indirectly."""
     older = session.get(Memory, (memory.user_id, older_id))
-    expired = older is not None and older.expires_at is not None and older.expires_at <= now
-    if older is None or expired or older.space_id != memory.space_id:
+    if older is None or older.has_expired(now) or older.space_id != memory.space_id:
         raise InvalidError("supersedes", "there is no such memory in this space")
     if reaches(session, memory.user_id, older.id, memory.id):
         raise InvalidError("supersedes", "must be another memory, and none that this one was superseded by")

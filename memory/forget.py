@@ -215,7 +215,7 @@ def set_aside(session: Session, user_id: UUID, memories: Sequence[Memory], now: 
     Their spaces are locked by the caller. If any has expired, all of them are locked here, in the order of their ids:
     the caller may be about to change the others.
     """
-    expired = [each for each in memories if each.expires_at is not None and each.expires_at <= now]
+    expired = [each for each in memories if each.has_expired(now)]
     if expired:
         rows = select(Memory.id).where(Memory.user_id == user_id, among(Memory.id, [each.id for each in memories]))
         session.execute(rows.order_by(Memory.id).with_for_update())

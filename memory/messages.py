@@ -264,7 +264,7 @@ class _Writer:
         statement = select(Memory.id, Memory.source_message_id, Memory.text_digest).where(
             Memory.user_id == self.conversation.user_id,
             Memory.source_message_id.in_(digests) | (here & Memory.text_digest.in_(digests.values())),
-            Memory.expires_at.is_(None) | (Memory.expires_at > self.scribe.now),
+            Memory.unexpired(self.scribe.now),
         )
         if self.scribe.within is not None:
             statement = statement.where(Memory.space_id == self.scribe.within)

@@ -23,7 +23,7 @@ def summarise(session: Session, space: Space, *, now: datetime) -> dict[str, Any
         Memory.user_id == space.user_id,
         Memory.space_id == space.id,
         Memory.status == "active",
-        Memory.expires_at.is_(None) | (Memory.expires_at > now),
+        Memory.unexpired(now),
     )
     # By the index alone, unlike what follows.
     counts = func.count(), func.count().filter(Memory.pinned), func.count().filter(Memory.needs_embedding)

@@ -291,7 +291,7 @@ def _said_by_others(
         Memory.user_id == stones[0].user_id,
         Memory.space_id == stones[0].space_id,
         Memory.status == "active",
-        or_(Memory.expires_at.is_(None), Memory.expires_at > now),
+        Memory.unexpired(now),
         ~among(Memory.id, buried),
         or_(
             Memory.text_digest == any_(cast(list(digests), ARRAY(LargeBinary))),

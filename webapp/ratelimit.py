@@ -84,7 +84,7 @@ def _unchanged(session: Session, query: Query, ids: list[UUID], at: datetime, no
         Memory.id.in_(ids),
         Memory.status == "active",
         Memory.updated_at <= at,
-        Memory.expires_at.is_(None) | (Memory.expires_at > now),
+        Memory.unexpired(now),
     )
     return set(session.scalars(statement))
 

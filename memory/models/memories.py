@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import Any
 from uuid import UUID
 
 from sqlalchemy import (
     BigInteger,
     CheckConstraint,
+    ColumnElement,
     Computed,
     ForeignKey,
     ForeignKeyConstraint,
@@ -16,6 +18,7 @@ from sqlalchemy import (
     PrimaryKeyConstraint,
     SmallInteger,
     Text,
+    or_,
 )
 from sqlalchemy import (
     text as sql,
@@ -199,6 +202,15 @@ class Memory(Base):
     # What detectors found, beside the tags that were given; `enriched_version` is the version that they saw.
     derived_tags: Mapped[Words]
     enriched_version: Mapped[int | None]
+
+    @classmethod
+    def unexpired(cls, now: datetime) -> ColumnElement[bool]:
+        """Return the condition that a memory has not expired: one that has is out of sight, purged or not."""
+        return or_(cls.expires_at.is_(None), cls.expires_at > now)
+
+    def has_expired(self, now: datetime) -> bool:
+        """Tell whether this memory has expired, as `unexpired` asks of rows."""
+        return self.expires_at is not None and self.expires_at <= now
 
 
 class Posting(Base):

@@ -171,7 +171,7 @@ def _learned(ids: Collection[UUID]) -> Mapping[UUID, Sequence[Memory]]:
     statement = (
         select(Memory)
         .where(Memory.user_id == credential().user_id, Memory.source_message_id.in_(ids))
-        .where(Memory.expires_at.is_(None) | (Memory.expires_at > utc_now()))
+        .where(Memory.unexpired(utc_now()))
         .order_by(Memory.created_at, Memory.id)
     )
     hidden = incognito_spaces()
