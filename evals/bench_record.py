@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 from evals import runs
 from evals.tables import table
+from memory.clock import utc_now
 
 FOLDER = "bench"
 # Ratios of medians differ by so much from run to run on a busy machine with two cores.
@@ -23,7 +23,7 @@ def keep(
     home: Path, command: str, parameters: Mapping[str, Any], ratios: Mapping[str, float], values: Mapping[str, Any]
 ) -> Path:
     """Write a measurement into the data folder; `ratios` are costs over a limit of the same run, less is better."""
-    now = datetime.now(UTC)
+    now = utc_now()
     record = {
         "command": command,
         "at": now.isoformat(timespec="seconds"),

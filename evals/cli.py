@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
 from pathlib import Path
 
 import click
@@ -16,6 +15,7 @@ from evals.cli_support import bring_in, embed_all, own_data_of, read_conversatio
 from evals.cli_sweep import eval_sweep
 from evals.cli_tasks import eval_tasks
 from evals.errors import MeasureError
+from memory.clock import utc_now
 
 __all__ = [
     "bench_group",
@@ -40,7 +40,7 @@ def import_locomo(file: Path, email: str) -> None:
     conversations = read_conversations(file)
     with own_data_of(email) as (runtime, user_id):
         try:
-            bring_in(runtime, user_id, conversations, datetime.now(UTC))
+            bring_in(runtime, user_id, conversations, utc_now())
         except MeasureError as error:
             raise click.ClickException(str(error)) from None
         embed_all(runtime)

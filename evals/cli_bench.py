@@ -6,7 +6,6 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
@@ -43,6 +42,7 @@ from evals.local_server import serving
 from evals.stock import SPACE, stock
 from evals.throwaway import EMAIL, PASSWORD, throwaway
 from memory.accounts import create_token
+from memory.clock import utc_now
 from memory.database import user_session
 from memory.session_state import drop_states
 from tasks.runtime import Runtime
@@ -124,7 +124,7 @@ def search_command(memories: int, queries: int, fast: bool, locomo: Path | None,
         texts, questions = _of_locomo(locomo, memories, queries)
     else:
         texts, questions = words.texts(memories), words.questions(queries)
-    now = datetime.now(UTC)
+    now = utc_now()
     with throwaway(now=now) as (runtime, user_id), progress(memories * (1 if fast else 2), "rows") as advance:
         vectors = invented_vectors(runtime, user_id, words, memories) if fast else None
         space_id = stock(runtime, user_id, texts, now=now, vectors=vectors, on_progress=advance)
@@ -173,7 +173,7 @@ def growth_command(sizes: tuple[int, ...], queries: int, plot: Path | None, **ke
     """Search among more and more memories of one user, with made-up vectors."""
     if plot is not None:
         needs("matplotlib")
-    words, now = WordModel(), datetime.now(UTC)
+    words, now = WordModel(), utc_now()
     with throwaway(now=now) as (runtime, user_id), progress(sum(sizes), "rows") as advance:
         centres = topic_vectors(runtime, user_id, words)
         points = bench_growth.growth(
@@ -202,7 +202,7 @@ def growth_command(sizes: tuple[int, ...], queries: int, plot: Path | None, **ke
 @kept_options
 def crowd_command(users: int, memories: int, queries: int, **kept: Any) -> None:
     """Search as one of ten users, then as one of many, with made-up vectors."""
-    words, now = WordModel(), datetime.now(UTC)
+    words, now = WordModel(), utc_now()
     with throwaway(now=now) as (runtime, user_id), progress(users * memories, "rows") as advance:
         centres = topic_vectors(runtime, user_id, words)
         points = bench_growth.crowd(
@@ -226,7 +226,7 @@ def crowd_command(users: int, memories: int, queries: int, **kept: Any) -> None:
 def ingest_command(count: int, **kept: Any) -> None:
     """Remember and embed many texts, beside the bare model."""
     texts = WordModel().texts(count)
-    now = datetime.now(UTC)
+    now = utc_now()
     with throwaway(now=now) as (runtime, user_id), progress(count, "texts") as advance:
         found = bench_ingest.bench_ingest(runtime, user_id, texts, now=now, on_progress=advance)
         facts = timing.machine(runtime.sessions)
@@ -248,7 +248,7 @@ def dedupe_command(memories: int, writes: int, **kept: Any) -> None:
     if writes > memories:
         raise click.UsageError(f"--writes must be at most --memories: each repeats one of the {memories}")
     texts = bench_dedupe.numbered(WordModel().texts(memories + writes))
-    now = datetime.now(UTC)
+    now = utc_now()
     with throwaway(now=now) as (runtime, user_id), progress(memories + writes, "rows") as advance:
         runtime.backfill.adopt(user_id)
         vectors = invented_vectors(runtime, user_id, WordModel(), memories)
@@ -273,7 +273,7 @@ def dedupe_command(memories: int, writes: int, **kept: Any) -> None:
 def conversations_command(messages: int, worker: bool, **kept: Any) -> None:
     """Append to a long conversation over HTTP, assemble its context, list; each beside its goal."""
     texts = WordModel().texts(messages)
-    now = datetime.now(UTC)
+    now = utc_now()
     with throwaway(now=now) as (runtime, user_id):
         runtime.backfill.adopt(user_id)
         token = _token(runtime, user_id, "read", "write")
@@ -392,7 +392,7 @@ def _stocked(
     words: WordModel | Notes, memories: int, *, fast: bool = False, role: str = "user"
 ) -> Iterator[tuple[Runtime, UUID]]:
     """Give a throwaway runtime whose user has so many memories in the space `SPACE`; notes are never `fast`."""
-    now = datetime.now(UTC)
+    now = utc_now()
     with throwaway(now=now, role=role) as (runtime, user_id):
         with progress(memories * (1 if fast else 2), "rows") as advance:
             vectors = None
@@ -404,4 +404,4 @@ def _stocked(
 
 def _token(runtime: Runtime, user_id: UUID, *scopes: str) -> str:
     with user_session(runtime.sessions, user_id) as session:
-        return create_token(session, user_id, "bench", scopes, now=datetime.now(UTC))
+        return create_token(session, user_id, "bench", scopes, now=utc_now())

@@ -7,7 +7,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable, Mapping
-from datetime import UTC, datetime
+from datetime import datetime
 from pathlib import Path
 from typing import Any, TypeVar
 from uuid import UUID
@@ -30,6 +30,7 @@ from evals.policies import default_only, overridden, variants
 from evals.rolled_up import summed_up
 from evals.throwaway import throwaway
 from evals.together import together
+from memory.clock import utc_now
 from memory.database import user_session
 from memory.embedding.prompt import PATIENCE
 from retrieval.policy import Policy, PolicyError
@@ -118,7 +119,7 @@ def eval_locomo(
         data = in_notes(data, notes)
     policies, goes = _policies(not only_default, numbers), Output(**output)
     goes.check(data)
-    now = datetime.now(UTC)
+    now = utc_now()
     with own_data_of(email) if own_data else throwaway(now=now) as (runtime, user_id):
         _evaluate(runtime, user_id, data, policies, goes, now, alone=not own_data)
 
@@ -145,7 +146,7 @@ def eval_golden(
     data = read(file, "golden", as_one=as_one)
     data = in_pairs(data) if pairs else data
     data = in_notes(data, notes) if notes is not None else data
-    data = summed_up(data, datetime.now(UTC)) if rolled_up else data
+    data = summed_up(data, utc_now()) if rolled_up else data
     _evaluate_apart(data, _policies(all_policies, numbers), Output(**output))
 
 
@@ -177,7 +178,7 @@ def eval_persons(files: tuple[Path, ...], all_policies: bool, numbers: Mapping[s
 @output_options
 def eval_marks(email: str, **output: Any) -> None:
     """Ask again what a user has marked right answers to, among their own memories; nothing there changes."""
-    now, goes = datetime.now(UTC), Output(**output)
+    now, goes = utc_now(), Output(**output)
     with own_data_of(email) as (runtime, user_id):
         with user_session(runtime.sessions, user_id) as session:
             data, places = marks.read(session, user_id, keys=runtime.keys, now=now)
@@ -200,7 +201,7 @@ def eval_marks(email: str, **output: Any) -> None:
 @output_options
 def eval_outages(file: Path, timeout: float, **output: Any) -> None:
     """Ask the questions of any data set FILE while the vector leg, its provider or half of the vectors are away."""
-    data, now, goes = read(file), datetime.now(UTC), Output(**output)
+    data, now, goes = read(file), utc_now(), Output(**output)
     goes.check(data)
     with throwaway(now=now) as (runtime, user_id):
         examiner = placed(runtime, user_id, data, now)
@@ -247,7 +248,7 @@ def read(file: Path, kind: str | None = None, *, as_one: bool = False) -> DataSe
 
 def _evaluate_apart(data: DataSet, policies: Mapping[str, Policy], output: Output) -> None:
     output.check(data)
-    now = datetime.now(UTC)
+    now = utc_now()
     with throwaway(now=now) as (runtime, user_id):
         _evaluate(runtime, user_id, data, policies, output, now, alone=True)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 from functools import partial
 from importlib.metadata import version
 from pathlib import Path
@@ -21,6 +21,7 @@ from evals.extra import needs
 from evals.means import compare
 from evals.report import measures_to_text
 from evals.runs import Run
+from memory.clock import utc_now
 from memory.database import user_session
 from memory.embedding.models import active_model
 from retrieval.policy import Policy
@@ -61,7 +62,7 @@ class Output:
 
     def finish(self, command: str, text: str, values: Mapping[str, Any], *, started: datetime) -> Path | None:
         """Compare, keep and print a run; return the file that it is kept in, None where it is not."""
-        now = datetime.now(UTC)
+        now = utc_now()
         record = {
             "command": command,
             "at": started.isoformat(timespec="seconds"),

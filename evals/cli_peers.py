@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import platform
-from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
 
@@ -20,6 +19,7 @@ from evals.peers.install import install
 from evals.peers.measure import measure_all, part_of, peer_contender
 from evals.peers.models import make_models
 from evals.peers.ours import our_contender
+from memory.clock import utc_now
 from memory.ending import ending_at_sigterm
 
 FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
@@ -61,7 +61,7 @@ def eval_peers(
     data = part_of(read(file, as_one=as_one), collections=conversations, questions=questions)
     if not data.questions:
         raise click.ClickException(f"{file}: there is no question to compare by")
-    started, folder = datetime.now(UTC), _folder(environments)
+    started, folder = utc_now(), _folder(environments)
     chosen = [peer_contender(each, folder) for each in PEERS if each.name in (names or NAMES)]
     with ending_at_sigterm(), progress((1 + len(chosen)) * (data.size + len(data.questions)), "steps") as advance:
         ours, *others = measure_all([our_contender(), *chosen], data, advance)
@@ -69,7 +69,7 @@ def eval_peers(
     record = {
         "command": "peers",
         "at": started.isoformat(timespec="seconds"),
-        "seconds": round((datetime.now(UTC) - started).total_seconds(), 1),
+        "seconds": round((utc_now() - started).total_seconds(), 1),
         "version": version("commonplace"),
         "machine": {"platform": platform.platform(), "cpus": os.cpu_count(), "python": platform.python_version()},
         **to_values(found),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
 from pathlib import Path
 
 import click
@@ -15,6 +14,7 @@ from evals.dataset import joined
 from evals.datasets import is_held_out
 from evals.policies import DEFAULT
 from evals.throwaway import throwaway
+from memory.clock import utc_now
 from retrieval.policy import NAMED, PolicyError, policy_from
 
 
@@ -58,7 +58,7 @@ def eval_silence(files: tuple[Path, ...], held_out_too: bool, rules: bool, grid:
     data = joined([read(each) for each in files])
     if rules and grid:
         raise click.UsageError("--rules has its own numbers: leave out --try")
-    grid, now = grid or (silence.RULES if rules else silence.READING), datetime.now(UTC)
+    grid, now = grid or (silence.RULES if rules else silence.READING), utc_now()
     with throwaway(now=now) as (runtime, user_id):
         examiner = placed(runtime, user_id, data, now)
         with progress(len(silence.asked(data)), "questions") as advance:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +15,7 @@ from evals.datasets import is_held_out
 from evals.extra import needs
 from evals.sweep import sweep
 from evals.throwaway import throwaway
+from memory.clock import utc_now
 
 
 @eval_group.command("sweep")
@@ -39,7 +39,7 @@ def eval_sweep(
     if is_held_out(file) and not held_out_too:
         raise click.ClickException(f"{file} is held out: what is tuned on it can no longer be measured on it")
     needs("optuna", "matplotlib")
-    data, now, goes = read(file, as_one=as_one), datetime.now(UTC), Output(**output)
+    data, now, goes = read(file, as_one=as_one), utc_now(), Output(**output)
     goes.check(data)
     with throwaway(now=now) as (runtime, user_id):
         examiner = placed(runtime, user_id, data, now)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +14,7 @@ from evals.cli_output import FILE, Output, circumstances, output_options
 from evals.cli_support import progress
 from evals.policies import default_only
 from evals.throwaway import throwaway
+from memory.clock import utc_now
 from memory.llm import ChatModel
 
 # Seconds. A model on a processor takes its time, and nobody waits here.
@@ -38,7 +38,7 @@ def eval_tasks(file: Path, top: int, **output: Any) -> None:
     told = Output(**output)
     told.check(data)
     model = ChatModel(settings.llm_url, settings.llm_model, settings.llm_api_key, PATIENCE)
-    now = datetime.now(UTC)
+    now = utc_now()
     with throwaway(now=now) as (runtime, user_id):
         examiner = placed(runtime, user_id, data, now)
         with progress(2 * len(tasks), "answers") as advance:

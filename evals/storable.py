@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping
-from datetime import UTC, datetime
+from datetime import datetime
 
+from memory.clock import utc_now
 from memory.drafts import DEFAULT_TYPE, Draft, check_not_ahead, check_text
 from memory.errors import InvalidError
 
@@ -26,7 +27,7 @@ def refusal(
     """
     try:
         Draft(text, type=kind, source_ids=(source_id,), created_at=created_at)
-        check_not_ahead(created_at, datetime.now(UTC))
+        check_not_ahead(created_at, utc_now())
     except InvalidError as error:
         return f"{names.get(error.field, error.field)}: {error.message}"
     return None

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
-from datetime import datetime
 
 from sqlalchemy import delete
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.orm import Session, sessionmaker
 
+from memory.clock import Clock
 from memory.keys import Keys
 from memory.llm import ChatModel, ChatModelError
 from memory.models import ModelFailure
@@ -21,7 +20,7 @@ logger = logging.getLogger(__name__)
 def note_answer(
     sessions: sessionmaker[Session],
     keys: Keys,
-    clock: Callable[[], datetime],
+    clock: Clock,
     model: ChatModel,
     error: ChatModelError | None,
 ) -> None:

@@ -13,7 +13,7 @@ from psycopg.errors import AdminShutdown, CrashShutdown
 from redis.exceptions import RedisError
 
 from memory.breaker import Breaker
-from memory.embedding.backfill import utc_now
+from memory.clock import utc_now
 from memory.embedding.indexes import maintain_indexes
 from retrieval.candidates import EXACT_SCAN_LIMIT
 from tasks.app import huey, runtime

@@ -17,7 +17,7 @@ from huey.signals import SIGNAL_COMPLETE
 from sqlalchemy.exc import OperationalError
 from sqlalchemy.orm import Session, sessionmaker
 
-from memory.embedding.backfill import utc_now
+from memory.clock import utc_now
 from memory.enrichment.enrich import Enricher
 from memory.llm import ChatModel
 from tasks.app import huey, runtime

@@ -11,7 +11,7 @@ from huey import crontab
 from sqlalchemy.exc import OperationalError
 from sqlalchemy.orm import Session, sessionmaker
 
-from memory.embedding.backfill import utc_now
+from memory.clock import utc_now
 from memory.extraction.extract import Extractor
 from memory.keys import Keys
 from memory.llm import ChatModel

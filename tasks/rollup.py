@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from datetime import tzinfo
 from uuid import UUID
 
+from memory.clock import utc_now
 from memory.database import user_session
-from memory.embedding.backfill import utc_now
 from memory.embedding.likeness import unrelated_cosine
 from memory.embedding.models import active_model
 from memory.llm import ChatModelError

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 from sqlalchemy.orm import Session
 
 from config import Settings
-from memory.embedding.backfill import Backfill, utc_now
+from memory.clock import utc_now
+from memory.embedding.backfill import Backfill
 from memory.embedding.providers import NO_LOCAL_MODEL, Providers, System
 from memory.jobs import backlog_of_models
 from memory.llm import ChatModel

@@ -14,8 +14,8 @@ from huey import crontab
 from sqlalchemy import func, select, union
 from sqlalchemy.exc import OperationalError
 
+from memory.clock import utc_now
 from memory.database import user_session
-from memory.embedding.backfill import utc_now
 from memory.forget import set_aside_expired
 from memory.notebooks.notebooks import UNDO_WINDOW
 from memory.purge import purge

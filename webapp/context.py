@@ -10,7 +10,7 @@ from flask import current_app, g
 from sqlalchemy.orm import Session
 
 from memory.accounts import Credential
-from memory.embedding.backfill import utc_now
+from memory.clock import utc_now
 from tasks.runtime import Runtime
 from webapp.extensions import db
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from contextlib import ExitStack
-from datetime import UTC, datetime
 from importlib.metadata import version
 
 from evals.dataset import DataSet
@@ -13,6 +12,7 @@ from evals.examine import LIMIT, patient
 from evals.peers.measure import Answer, Contender, Progress, Ready
 from evals.places import Place, put
 from evals.throwaway import throwaway
+from memory.clock import utc_now
 from memory.database import user_session
 from memory.scope import read_scope
 from retrieval.policy import NAMED
@@ -31,7 +31,7 @@ def our_contender() -> Contender:
 
 def _start(stack: ExitStack, data: DataSet, on_progress: Progress) -> Ready:
     """Store the data set in a database of its own."""
-    now = datetime.now(UTC)
+    now = utc_now()
     runtime, user_id = stack.enter_context(throwaway(now=now))
     start = time.perf_counter()
     places = put(runtime, user_id, data, now=now, alone=False, on_progress=on_progress).places
@@ -50,7 +50,7 @@ def _start(stack: ExitStack, data: DataSet, on_progress: Progress) -> Ready:
 
 def _ask(runtime: Runtime, place: Place, text: str) -> tuple[Result, float]:
     """Search as a request does, from opening the transaction to its end; returns the milliseconds too."""
-    start, now = time.perf_counter(), datetime.now(UTC)
+    start, now = time.perf_counter(), utc_now()
     with user_session(runtime.sessions, place.user_id) as session:
         model = read_scope(session, place.user_id, "", space_id=place.space_id).model
         if model is None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from itertools import accumulate, chain, groupby, pairwise
 from typing import Any, NamedTuple, TypeVar
 from uuid import UUID
@@ -18,6 +18,7 @@ from sqlalchemy.orm import Session, sessionmaker
 from sqlalchemy.sql.functions import Function
 from tenacity import Retrying, before_sleep_log, retry_if_exception_type, wait_exponential
 
+from memory.clock import Clock, utc_now
 from memory.database import user_session
 from memory.embedding import queue
 from memory.embedding.base import EmbeddingError
@@ -41,7 +42,6 @@ PATIENCE = 30.0  # seconds to wait for a database that is away
 # What a provider is asked for that has just failed: whoever cannot embed this embeds nothing.
 PROBE = "ping"
 LOOK_AT_ALL = timedelta(hours=1)
-Clock = Callable[[], datetime]
 T = TypeVar("T")
 
 
@@ -81,11 +81,6 @@ class Absence(NamedTuple):
 
 
 Away = dict[Provider, Absence]
-
-
-def utc_now() -> datetime:
-    """Return the present moment in UTC."""
-    return datetime.now(UTC)
 
 
 class Backfill:

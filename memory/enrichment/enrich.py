@@ -14,6 +14,7 @@ from sqlalchemy import func, select
 from sqlalchemy.exc import OperationalError
 from sqlalchemy.orm import Session, sessionmaker
 
+from memory.clock import Clock
 from memory.database import user_session
 from memory.drafts import MAX_TAG_LENGTH
 from memory.enrichment.findings import Findings, Name, derived_tags
@@ -42,7 +43,7 @@ class Enricher:
     def __init__(
         self,
         sessions: sessionmaker[Session],
-        clock: Callable[[], datetime],
+        clock: Clock,
         chat_model: ChatModel | None = None,
         reader: Reader = read_texts,
     ) -> None:

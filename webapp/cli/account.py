@@ -9,13 +9,13 @@ import sys
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing, contextmanager, suppress
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import IO
 
 import click
 from tqdm import tqdm
 
+from memory.clock import utc_now
 from memory.database import user_session
 from memory.export import export_at_once
 from memory.journal import record
@@ -30,7 +30,7 @@ _ABANDONED = 3600.0  # seconds
 @click.option("--out", type=click.Path(dir_okay=False, writable=True, path_type=Path), help="Default: standard output.")
 def export_(email: str, out: Path | None) -> None:
     """Write everything that is kept of a user as one JSON document."""
-    store, now = migrated_store(), datetime.now(UTC)
+    store, now = migrated_store(), utc_now()
     user_id = user_named(store, email)
     with user_session(store.sessions, user_id) as session:
         record(session, user_id, "user.exported", actor="system", now=now, subject_id=user_id)

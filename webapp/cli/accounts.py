@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 import sys
 import warnings
-from datetime import UTC, datetime
+from datetime import datetime
 from getpass import GetPassWarning
 
 import click
 from sqlalchemy.orm import Session
 
 from memory.accounts import create_user, set_password
+from memory.clock import utc_now
 from memory.database import user_session
 from memory.errors import ConflictError
 from memory.roles import ROLES, set_disabled, set_role
@@ -44,11 +45,11 @@ def create_user_(email: str, password: str | None, admin: bool) -> None:
             email,
             secret,
             soft_cap=store.settings.soft_cap,
-            now=datetime.now(UTC),
+            now=utc_now(),
             role="admin" if admin else "user",
         )
         address = created.email
-        said = leave_demo_no_admin(session, now=datetime.now(UTC))
+        said = leave_demo_no_admin(session, now=utc_now())
     click.echo(f"Created {address}.")
     if said:
         click.echo(said, err=True)
@@ -103,7 +104,7 @@ def password_(email: str, password: str | None) -> None:
     user_id = user_named(store, email)
     secret = _secret(password)
     with user_session(store.sessions, user_id) as session:
-        set_password(session, user_id, secret, now=datetime.now(UTC), actor="system")
+        set_password(session, user_id, secret, now=utc_now(), actor="system")
     click.echo(f"The password of {email} is changed. Every browser is logged out.")
 
 
@@ -133,7 +134,7 @@ def role_(email: str, role: str) -> None:
     store = migrated_store()
     user_id = user_named(store, email)
     with owner_session(store) as session:
-        changed = set_role(session, user_id, role, now=datetime.now(UTC), actor="system")
+        changed = set_role(session, user_id, role, now=utc_now(), actor="system")
     click.echo(f"{email} is {'now' if changed else 'already'} {'an admin' if role == 'admin' else 'a plain user'}.")
 
 
@@ -155,7 +156,7 @@ def _let_in(email: str, *, disabled: bool) -> None:
     store = migrated_store()
     user_id = user_named(store, email)
     with owner_session(store) as session:
-        changed = set_disabled(session, user_id, disabled=disabled, now=datetime.now(UTC), actor="system")
+        changed = set_disabled(session, user_id, disabled=disabled, now=utc_now(), actor="system")
     click.echo(f"{email} is {'now' if changed else 'already'} {'disabled' if disabled else 'enabled'}.")
 
 
@@ -176,5 +177,5 @@ def erase_(email: str, yes: bool) -> None:
     if not yes:
         click.confirm(f"Erase {email} with all that is kept of them? There is no undo", abort=True, err=True)
     with runtime.databases.as_owner() as owner:
-        report = erase_for_good(owner, user_id, keys=runtime.keys, now=datetime.now(UTC))
+        report = erase_for_good(owner, user_id, keys=runtime.keys, now=utc_now())
     click.echo(json.dumps(report, indent=2))

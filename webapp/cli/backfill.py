@@ -8,7 +8,7 @@ import click
 from sqlalchemy.orm import Session
 from tqdm import tqdm
 
-from memory.embedding.backfill import utc_now
+from memory.clock import utc_now
 from memory.embedding.indexes import maintain_indexes
 from memory.enrichment.enrich import Enricher
 from memory.extraction.extract import Extractor

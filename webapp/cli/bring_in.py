@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
 from pathlib import Path
 
 import click
 from tqdm import tqdm
 
+from memory.clock import utc_now
 from memory.database import user_session
 from memory.export_file import Document
 from memory.importing import import_document
@@ -41,7 +41,7 @@ def import_export(file: Path, email: str) -> None:
             soft_cap=store.settings.soft_cap,
             check_policy=lambda policy: kept_policy(policy, NAMED["balanced"]),
             check_cell=check_cell,
-            now=datetime.now(UTC),
+            now=utc_now(),
             actor="import",
             on_rows=bar.update,
         )

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
 from pathlib import Path
 
 import click
 from tqdm import tqdm
 
 from memory.bringing import bring_in
+from memory.clock import utc_now
 from memory.database import user_session
 from memory.notes_files import drafts_of, files_in
 from memory.spaces import DEFAULT_SPACE

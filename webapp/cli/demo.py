@@ -13,10 +13,10 @@ from uuid import UUID
 from sqlalchemy.orm import Session
 
 from memory.accounts import create_user, find_user
+from memory.clock import utc_now
 from memory.database import user_session
 from memory.drafts import Draft
 from memory.edit import pin
-from memory.embedding.backfill import utc_now
 from memory.errors import ConflictError
 from memory.facts import Statement, state
 from memory.keys import Keys

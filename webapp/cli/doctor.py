@@ -16,7 +16,7 @@ from sqlalchemy.orm import Session
 
 import config
 from config import ConfigError, DataFolderError, Settings
-from memory.embedding.backfill import utc_now
+from memory.clock import utc_now
 from memory.embedding.base import EmbeddingError
 from memory.embedding.http import HttpEmbedder
 from memory.enrichment.model import findings_by_model

@@ -5,7 +5,6 @@ from __future__ import annotations
 import signal
 import time
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import Path
 from uuid import UUID
 
@@ -13,6 +12,7 @@ import click
 from sqlalchemy.exc import SQLAlchemyError
 
 from memory import preferences as domain
+from memory.clock import utc_now
 from memory.database import user_session
 from memory.drafts import MAX_TEXT_BYTES
 from memory.front_matter import Complaint, PreferencesError
@@ -73,7 +73,7 @@ class _Desk:
         """Put the file's document in force and return what to say; raises `PreferencesError` and `OSError`."""
         document = _read(file)
         with user_session(self.store.sessions, self.user_id) as session:
-            saved = domain.save(session, self.user_id, document, source="file", now=datetime.now(UTC), actor="cli")
+            saved = domain.save(session, self.user_id, document, source="file", now=utc_now(), actor="cli")
         lines = [f"Version {saved.version} is in force{'' if saved.new else ' already'}."]
         lines += [f"line {place.line}: {place.field}: not known here, but kept" for place in saved.parsed.unknown]
         return "\n".join(lines)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from uuid import UUID
 
 import click
 
 from memory.accounts import LONGEST_LIFE, SCOPES, create_token, find_token, list_tokens, revoke_token
+from memory.clock import utc_now
 from memory.database import user_session
 from memory.models import Token
 from memory.spaces import list_spaces
@@ -30,7 +31,7 @@ def token() -> None:
 @click.option("--days", type=click.IntRange(1, LONGEST_LIFE.days), help="Let it expire after so many days.")
 def create_token_(email: str, name: str, scopes: Sequence[str], space: str | None, days: int | None) -> None:
     """Add a token and print it, this once."""
-    store, now = migrated_store(), datetime.now(UTC)
+    store, now = migrated_store(), utc_now()
     user_id = user_named(store, email)
     wanted = [scope.strip() for scope in ",".join(scopes).split(",") if scope.strip()]
     with user_session(store.sessions, user_id) as session:
@@ -43,7 +44,7 @@ def create_token_(email: str, name: str, scopes: Sequence[str], space: str | Non
 @click.option("--email", required=True)
 def list_(email: str) -> None:
     """Show each token of a user in a line: how it begins, what it may do, and whether it still opens anything."""
-    store, now = migrated_store(), datetime.now(UTC)
+    store, now = migrated_store(), utc_now()
     user_id = user_named(store, email)
     with user_session(store.sessions, user_id) as session:
         slugs = {space.id: space.slug for space in list_spaces(session, user_id)}
@@ -77,6 +78,6 @@ def revoke(given: str) -> None:
     with owner_session(migrated_store()) as session:
         found = find_token(session, given.strip())
         was_open = found.revoked_at is None
-        revoke_token(session, found.user_id, found.id, now=datetime.now(UTC), actor="system")
+        revoke_token(session, found.user_id, found.id, now=utc_now(), actor="system")
         said = f"{found.prefix} is {'now' if was_open else 'already'} revoked: {_shown(found.name)}"
     click.echo(said)
