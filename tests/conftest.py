@@ -30,9 +30,9 @@ from sqlalchemy.orm import Session
 
 import config
 from memory.accounts import create_token
+from memory.clock import utc_now
 from memory.database import make_engine, user_session
 from memory.embedding import local
-from memory.embedding.backfill import utc_now
 from memory.embedding.bundled import MINILM
 from memory.embedding.models import active_model, note_success
 from memory.embedding.queue import Made, claim, store

@@ -18,9 +18,9 @@ from sqlalchemy import delete, select, text, update
 from sqlalchemy.orm import Session
 
 from memory.accounts import authenticate, create_token, create_user
+from memory.clock import utc_now
 from memory.database import make_engine
 from memory.drafts import Draft
-from memory.embedding.backfill import utc_now
 from memory.erase import erase_user
 from memory.models import AuditEvent, User
 from memory.remember import remember

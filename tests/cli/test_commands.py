@@ -26,9 +26,9 @@ from sqlalchemy.orm import Session, sessionmaker
 import config
 from config.settings import PREFIX
 from memory.accounts import authenticate, create_user
+from memory.clock import utc_now
 from memory.database import from_owner_url, make_engine, user_session
 from memory.drafts import Draft
-from memory.embedding.backfill import utc_now
 from memory.keys import Keys
 from memory.remember import remember
 from memory.spaces import create_space

@@ -9,8 +9,8 @@ import pytest
 from sqlalchemy import delete, func, select, text
 
 from memory.accounts import check_password, create_user, find_user, set_password
+from memory.clock import utc_now
 from memory.database import user_session
-from memory.embedding.backfill import utc_now
 from memory.models import Fact, Memory, User
 from tasks.app import configure
 from webapp.cli import demo

@@ -13,7 +13,7 @@ from queue import Empty, Queue
 
 import pytest
 
-from memory.embedding.backfill import utc_now
+from memory.clock import utc_now
 from memory.preferences import current, save
 
 pytestmark = pytest.mark.slow

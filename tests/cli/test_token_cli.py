@@ -9,7 +9,7 @@ from click.testing import CliRunner
 from sqlalchemy import select
 
 from memory.accounts import create_token
-from memory.embedding.backfill import utc_now
+from memory.clock import utc_now
 from memory.models import AuditEvent, Token
 from memory.spaces import create_space
 from webapp.cli import tokens

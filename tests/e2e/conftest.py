@@ -15,9 +15,9 @@ from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, e
 from secrets_of_tests import PASSWORD
 from werkzeug.serving import make_server
 
+from memory.clock import utc_now
 from memory.database import user_session
 from memory.drafts import Draft
-from memory.embedding.backfill import utc_now
 from memory.remember import remember_many
 
 # The headless shell is the same browser without windows of its own, each of which costs more than most pages.

@@ -10,7 +10,7 @@ from flask import Flask
 from secrets_of_tests import PASSWORD
 from sqlalchemy import select, text
 
-from memory.embedding.backfill import utc_now
+from memory.clock import utc_now
 from memory.enrichment.findings import Name
 from memory.mentions import Origin, mention
 from memory.models import Cell, Entity, Fact, Memory, Notebook, Space, ToolCall

@@ -11,9 +11,9 @@ import pytest
 from playwright.sync_api import Page, expect
 from secrets_of_tests import PASSWORD
 
+from memory.clock import utc_now
 from memory.database import user_session
 from memory.drafts import Draft
-from memory.embedding.backfill import utc_now
 from memory.remember import remember_many
 
 pytestmark = [pytest.mark.e2e, pytest.mark.slow]

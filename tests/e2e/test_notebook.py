@@ -12,9 +12,9 @@ from notebook_page import cells_of, new_cell, run_through
 from playwright.sync_api import Locator, Page, expect
 from sqlalchemy import select
 
+from memory.clock import utc_now
 from memory.database import user_session
 from memory.drafts import Draft
-from memory.embedding.backfill import utc_now
 from memory.models import Cell, Space
 from memory.notebooks.notebooks import create_notebook
 from memory.remember import remember

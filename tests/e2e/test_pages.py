@@ -10,9 +10,9 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 from secrets_of_tests import PASSWORD
 
+from memory.clock import utc_now
 from memory.database import user_session
 from memory.drafts import Draft
-from memory.embedding.backfill import utc_now
 from memory.remember import remember
 from memory.spaces import create_space, lock_spaces, update_space
 

@@ -12,8 +12,8 @@ from flask import Flask
 from playwright.sync_api import Page, expect
 from sqlalchemy import select
 
+from memory.clock import utc_now
 from memory.drafts import Draft
-from memory.embedding.backfill import utc_now
 from memory.enrichment.findings import Name
 from memory.mentions import Origin, mention
 from memory.models import Space

@@ -10,9 +10,9 @@ from uuid import UUID
 import pytest
 from playwright.sync_api import Page, expect
 
+from memory.clock import utc_now
 from memory.conversations import change_conversation, open_conversation
 from memory.database import user_session
-from memory.embedding.backfill import utc_now
 from memory.message_drafts import MessageDraft
 from memory.messages import Scribe, append
 from memory.spaces import create_space, get_space, update_space

@@ -17,8 +17,8 @@ from typing import Any, TypeVar
 import pytest
 from api_server import served
 
+from memory.clock import utc_now
 from memory.drafts import Draft
-from memory.embedding.backfill import utc_now
 from memory.remember import remember_many
 
 pytestmark = pytest.mark.slow

@@ -23,8 +23,8 @@ from typing import Any
 import pytest
 from api_server import served
 
+from memory.clock import utc_now
 from memory.drafts import Draft
-from memory.embedding.backfill import utc_now
 from memory.remember import remember_many
 from retrieval.tokens import count
 

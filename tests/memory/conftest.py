@@ -20,9 +20,9 @@ from memory_book import Book
 from servers import new_home
 from sqlalchemy.orm import Session
 
+from memory.clock import utc_now
 from memory.database import make_engine, user_session
 from memory.edit import update
-from memory.embedding.backfill import utc_now
 from memory.embedding.providers import Providers, System
 from memory.enrichment.enrich import MODEL_BATCH
 from memory.forget import forget

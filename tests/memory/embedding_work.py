@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from memory.clock import utc_now
 from memory.embedding import queue
-from memory.embedding.backfill import Backfill, utc_now
+from memory.embedding.backfill import Backfill
 from memory.embedding.models import active_model
 from memory.embedding.providers import Providers, save_setting
 

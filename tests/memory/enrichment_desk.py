@@ -7,8 +7,8 @@ from uuid import UUID
 
 from sqlalchemy import select
 
+from memory.clock import utc_now
 from memory.conversations import open_conversation
-from memory.embedding.backfill import utc_now
 from memory.embedding.models import active_model, note_success
 from memory.embedding.queue import Made, claim, store
 from memory.enrichment.enrich import Enricher

@@ -10,9 +10,9 @@ from uuid import UUID
 
 from sqlalchemy import text as sql
 
+from memory.clock import utc_now
 from memory.database import user_session
 from memory.drafts import Draft
-from memory.embedding.backfill import utc_now
 from memory.models import Memory
 from memory.remember import remember, remember_many
 from memory.space_contents import Contents, contents_of

@@ -22,7 +22,7 @@ from memory.accounts import (
     revoke_token,
     set_password,
 )
-from memory.embedding.backfill import utc_now
+from memory.clock import utc_now
 from memory.errors import ConflictError, InvalidError, NotFoundError
 from memory.models import User
 

@@ -11,8 +11,8 @@ from sqlalchemy.exc import ProgrammingError
 from sqlalchemy.orm import Session
 
 from memory.audit import EventFilters, Head, list_events, to_head, verify
+from memory.clock import utc_now
 from memory.database import user_session
-from memory.embedding.backfill import utc_now
 from memory.errors import InvalidError
 from memory.forget import forget
 from memory.ids import new_id

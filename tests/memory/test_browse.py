@@ -18,8 +18,8 @@ from memory.browse import (
     list_ids,
     possible_updates,
 )
+from memory.clock import utc_now
 from memory.edit import update
-from memory.embedding.backfill import utc_now
 from memory.errors import InvalidError
 
 # A whole day, so that every process that runs these tests collects the same ones.

@@ -9,7 +9,7 @@ import pytest
 from sqlalchemy import event, text
 
 from memory import bulk
-from memory.embedding.backfill import utc_now
+from memory.clock import utc_now
 from memory.forget import UNDO_WINDOW
 from memory.spaces import create_space
 

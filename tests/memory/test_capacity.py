@@ -10,9 +10,9 @@ import pytest
 from sqlalchemy import text
 
 from memory.bulk import forget_many, move_many, restore_many, set_status_many
+from memory.clock import utc_now
 from memory.drafts import Draft
 from memory.edit import update
-from memory.embedding.backfill import utc_now
 from memory.errors import DomainError
 from memory.forget import UNDO_WINDOW, forget
 from memory.remember import remember_many

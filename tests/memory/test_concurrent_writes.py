@@ -14,10 +14,10 @@ from sqlalchemy.orm import Session
 
 from memory.bulk import forget_many, move_many, restore_many
 from memory.capacity import enforce_capacity
+from memory.clock import utc_now
 from memory.conversations import delete_conversation, open_conversation
 from memory.drafts import Draft
 from memory.edit import update
-from memory.embedding.backfill import utc_now
 from memory.embedding.cache import _digest, drop_cached
 from memory.erase import erase_user
 from memory.errors import ConflictError, DomainError, InvalidError, NotFoundError, RefusedError

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 import pytest
 from sqlalchemy import event
 
+from memory.clock import utc_now
 from memory.conversations import (
     LONGEST_AUTO_TITLE,
     change_conversation,
@@ -16,7 +17,6 @@ from memory.conversations import (
     open_conversation,
     title_of,
 )
-from memory.embedding.backfill import utc_now
 from memory.errors import InvalidError, NotFoundError
 from memory.message_drafts import MessageDraft
 from memory.messages import Scribe, append

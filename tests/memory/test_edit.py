@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from memory.bulk import set_status_many
+from memory.clock import utc_now
 from memory.edit import bring_back, pin, update
 from memory.embedding import queue
-from memory.embedding.backfill import utc_now
 from memory.embedding.models import Target, reconcile
 from memory.errors import ConflictError, InvalidError, NotFoundError, RefusedError
 from memory.forget import forget

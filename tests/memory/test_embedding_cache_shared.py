@@ -10,8 +10,9 @@ import pytest
 from local_provider import openai_shape
 from sqlalchemy import text as sql
 
+from memory.clock import utc_now
 from memory.edit import update
-from memory.embedding.backfill import Backfill, utc_now
+from memory.embedding.backfill import Backfill
 from memory.embedding.base import EmbeddingError
 from memory.embedding.models import active_model
 from memory.embedding.providers import Providers, System, save_setting

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from evals import golden
-from memory.embedding.backfill import utc_now
+from memory.clock import utc_now
 from memory.embedding.base import unit
 from memory.embedding.bert import CannotCompileError
 from memory.embedding.bundled import MINILM

@@ -12,9 +12,9 @@ from memory_book import Book
 from sqlalchemy import text as sql
 
 from memory.bulk import move_many
+from memory.clock import utc_now
 from memory.conversations import change_conversation, delete_conversation
 from memory.edit import update
-from memory.embedding.backfill import utc_now
 from memory.enrichment.enrich import BATCH, MOST_DERIVED_TAGS, Enricher
 from memory.enrichment.findings import Findings, Tag
 from memory.enrichment.read import read_texts

@@ -11,9 +11,9 @@ from sqlalchemy import select, text
 from sqlalchemy import update as update_rows
 from sqlalchemy.exc import OperationalError
 
+from memory.clock import utc_now
 from memory.edit import update
 from memory.embedding import queue
-from memory.embedding.backfill import utc_now
 from memory.enrichment.findings import Name
 from memory.entities import EntityFilters, delete_entity, get_entity, list_entities, list_mentions, retag_entity
 from memory.errors import InvalidError, NotFoundError

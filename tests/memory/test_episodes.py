@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from sqlalchemy import text as sql
 
+from memory.clock import utc_now
 from memory.conversations import delete_conversation, open_conversation
-from memory.embedding.backfill import utc_now
 from memory.embedding.cache import Drawer, SharedVectors
 from memory.episodes import LONGEST_CONTEXT, LONGEST_SEARCHED, LONGEST_TEXT, MOST_WAITING
 from memory.message_drafts import MessageDraft

@@ -10,8 +10,8 @@ from sqlalchemy import inspect, text
 from sqlalchemy.orm import Session
 
 from memory.accounts import create_token
+from memory.clock import utc_now
 from memory.conversations import open_conversation
-from memory.embedding.backfill import utc_now
 from memory.erase import erase_for_good, erase_user, is_genuine
 from memory.errors import NotFoundError
 from memory.forget import UNDO_WINDOW, forget

@@ -8,8 +8,8 @@ import pytest
 from forgetting import SECRET
 
 from memory.bulk import move_many
+from memory.clock import utc_now
 from memory.edit import update
-from memory.embedding.backfill import utc_now
 from memory.errors import InvalidError, NotFoundError
 from memory.forget import UNDO_WINDOW, set_aside_expired
 from memory.purge import purge

@@ -9,8 +9,8 @@ import pytest
 from enrichment_desk import Desk
 
 from memory.accounts import create_token
+from memory.clock import utc_now
 from memory.edit import update
-from memory.embedding.backfill import utc_now
 from memory.embedding.providers import save_setting
 from memory.export import export, sections
 from memory.forget import UNDO_WINDOW, forget

@@ -11,8 +11,8 @@ from chat_endpoint import chat_endpoint
 from enrichment_desk import Desk
 from sqlalchemy import text as sql
 
+from memory.clock import utc_now
 from memory.conversations import change_conversation, delete_conversation
-from memory.embedding.backfill import utc_now
 from memory.extraction.extract import APART, Extractor
 from memory.extraction.reading import MOST_FACTS
 from memory.extraction.waiting import FULL, LONGEST_PART, MOST_KNOWN, QUIET

@@ -8,7 +8,7 @@ import pytest
 from forgetting import SECRET, everything
 from sqlalchemy import text
 
-from memory.embedding.backfill import utc_now
+from memory.clock import utc_now
 from memory.errors import NotFoundError
 from memory.forget import UNDO_WINDOW, forget
 from memory.ids import new_id

@@ -9,7 +9,7 @@ from sqlalchemy import event, text
 
 from memory.browse import Filters, list_counted
 from memory.capacity import enforce_capacity
-from memory.embedding.backfill import utc_now
+from memory.clock import utc_now
 from memory.embedding.queue import _DUE, statement
 from memory.external_calls import CallDraft, record_calls
 from memory.journal import record, record_tool_call

@@ -16,9 +16,9 @@ from sqlalchemy import event
 from sqlalchemy.engine.interfaces import CacheStats
 
 from memory import importing
+from memory.clock import utc_now
 from memory.conversations import open_conversation
 from memory.edit import update
-from memory.embedding.backfill import utc_now
 from memory.errors import ConflictError, InvalidError
 from memory.export import export, export_at_once, sections
 from memory.export_file import Document

@@ -8,7 +8,7 @@ import pytest
 from sqlalchemy import event
 
 from memory import incognito
-from memory.embedding.backfill import utc_now
+from memory.clock import utc_now
 from memory.errors import InvalidError
 from memory.models import IncognitoSession
 from memory.spaces import create_space, get_space, update_space

@@ -8,8 +8,8 @@ import pytest
 from sqlalchemy import text
 from sqlalchemy.orm import Session
 
+from memory.clock import utc_now
 from memory.edit import pin
-from memory.embedding.backfill import utc_now
 from memory.embedding.models import Target, reconcile
 from memory.errors import NotFoundError
 from memory.ids import new_id

@@ -16,7 +16,7 @@ from memory_taken import within
 from sqlalchemy import text as text_of
 
 from memory.caseless import caseless
-from memory.embedding.backfill import utc_now
+from memory.clock import utc_now
 from memory.ids import new_id
 from memory.journal import record_tool_call, redact
 from memory.models import ToolCall

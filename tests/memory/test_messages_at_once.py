@@ -9,8 +9,8 @@ import pytest
 from at_once import at_once
 from sqlalchemy import text
 
+from memory.clock import utc_now
 from memory.conversations import change_conversation, delete_conversation, open_conversation
-from memory.embedding.backfill import utc_now
 from memory.errors import ConflictError, DomainError, NotFoundError
 from memory.forget import forget
 from memory.message_drafts import MessageDraft

@@ -8,7 +8,7 @@ from uuid import UUID
 
 import pytest
 
-from memory.embedding.backfill import utc_now
+from memory.clock import utc_now
 from memory.errors import ConflictError, InvalidError, NotFoundError
 from memory.forget import UNDO_WINDOW as FORGET_WINDOW
 from memory.forget import forget

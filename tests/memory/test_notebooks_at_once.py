@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from memory.embedding.backfill import utc_now
+from memory.clock import utc_now
 from memory.errors import ConflictError, NotFoundError
 from memory.forget import forget
 from memory.notebooks import cells, notebooks

@@ -6,8 +6,8 @@ import pytest
 from sqlalchemy import event, select, text
 from sqlalchemy.orm import Session
 
+from memory.clock import utc_now
 from memory.database import user_session
-from memory.embedding.backfill import utc_now
 from memory.models import Base, User
 from memory.operators import retry_failed_of_all, try_to_cross
 

@@ -8,8 +8,8 @@ from itertools import count
 import pytest
 from sqlalchemy import text
 
+from memory.clock import utc_now
 from memory.edit import update
-from memory.embedding.backfill import utc_now
 
 FEW, MANY = 400, 3_200
 _texts = count()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from memory.embedding.backfill import utc_now
+from memory.clock import utc_now
 from memory.embedding.providers import clear_setting, save_setting, setting_of
 
 

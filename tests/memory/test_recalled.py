@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 from sqlalchemy import event
 from sqlalchemy import text as sql
 
+from memory.clock import utc_now
 from memory.conversations import open_conversation
 from memory.drafts import Draft
-from memory.embedding.backfill import utc_now
 from memory.forget import forget
 from memory.ids import new_id
 from memory.journal import record_tool_call

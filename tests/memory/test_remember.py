@@ -7,9 +7,9 @@ from datetime import UTC, datetime, timedelta, timezone
 import pytest
 from sqlalchemy import event, text
 
+from memory.clock import utc_now
 from memory.drafts import Draft
 from memory.edit import update
-from memory.embedding.backfill import utc_now
 from memory.errors import InvalidError
 from memory.models import Memory
 from memory.remember import prepare, remember, remember_many

@@ -10,7 +10,7 @@ from forgetting import SECRET, everything
 from sqlalchemy import inspect, text
 
 from memory.bulk import forget_many, move_many, restore_many
-from memory.embedding.backfill import utc_now
+from memory.clock import utc_now
 from memory.errors import ConflictError, NotFoundError
 from memory.export import export
 from memory.forget import UNDO_WINDOW

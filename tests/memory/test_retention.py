@@ -7,9 +7,9 @@ from datetime import timedelta
 
 import pytest
 
+from memory.clock import utc_now
 from memory.drafts import Draft
 from memory.edit import pin, update
-from memory.embedding.backfill import utc_now
 from memory.forget import forget
 from memory.journal import record_tool_call
 from memory.models import LastScore

@@ -9,8 +9,8 @@ import pytest
 from sqlalchemy import inspect, select, text
 
 from memory.bulk import tag_many
+from memory.clock import utc_now
 from memory.edit import bring_back, pin, update
-from memory.embedding.backfill import utc_now
 from memory.embedding.cache import _digest
 from memory.errors import ConflictError, InvalidError, NotFoundError, RefusedError
 from memory.export import export

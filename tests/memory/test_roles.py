@@ -10,7 +10,7 @@ from sqlalchemy.orm import Session
 
 from memory.accounts import authenticate, check_password, create_token, find_user, set_password
 from memory.audit import verify
-from memory.embedding.backfill import utc_now
+from memory.clock import utc_now
 from memory.erase import erase_user
 from memory.errors import ConflictError, InvalidError, NotFoundError
 from memory.ids import new_id

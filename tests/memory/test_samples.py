@@ -7,7 +7,7 @@ from time import monotonic, sleep
 import pytest
 from sqlalchemy import text
 
-from memory.embedding.backfill import utc_now
+from memory.clock import utc_now
 from memory.forget import UNDO_WINDOW, forget
 from memory.letting_go import let_go
 from memory.models import Base

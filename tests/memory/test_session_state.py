@@ -13,9 +13,9 @@ import pytest
 from sqlalchemy import text as sql
 from sqlalchemy.exc import SQLAlchemyError
 
+from memory.clock import utc_now
 from memory.conversations import delete_conversation, open_conversation
 from memory.copies import register
-from memory.embedding.backfill import utc_now
 from memory.errors import InvalidError, NotFoundError
 from memory.forget import UNDO_WINDOW, forget
 from memory.message_drafts import MessageDraft

@@ -17,9 +17,9 @@ from sqlalchemy.orm import Session
 
 import config
 from memory.accounts import create_user
+from memory.clock import utc_now
 from memory.database import make_engine
 from memory.drafts import Draft
-from memory.embedding.backfill import utc_now
 from memory.remember import remember_many
 from tasks.runtime import build
 from webapp.cli.wiring import migrate

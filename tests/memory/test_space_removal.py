@@ -13,9 +13,9 @@ from sqlalchemy import event, text
 from sqlalchemy.exc import IntegrityError
 
 from memory.accounts import create_token
+from memory.clock import utc_now
 from memory.conversations import open_conversation
 from memory.edit import update
-from memory.embedding.backfill import utc_now
 from memory.errors import ConflictError, DomainError, InvalidError, NotFoundError
 from memory.forget import UNDO_WINDOW, forget, set_aside_expired
 from memory.journal import record_tool_call

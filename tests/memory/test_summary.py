@@ -6,7 +6,7 @@ from datetime import timedelta
 
 from sqlalchemy import text
 
-from memory.embedding.backfill import utc_now
+from memory.clock import utc_now
 from memory.spaces import get_space
 from memory.summary import summarise
 

@@ -8,8 +8,8 @@ import pytest
 from at_once import at_once, unexpected, waits
 from sqlalchemy import text
 
+from memory.clock import utc_now
 from memory.conversations import open_conversation
-from memory.embedding.backfill import utc_now
 from memory.external_calls import CallDraft, record_calls
 from memory.facts import Statement, correct_fact, state
 from memory.forget import UNDO_WINDOW, forget

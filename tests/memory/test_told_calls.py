@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from memory_taken import within
 
+from memory.clock import utc_now
 from memory.conversations import open_conversation
-from memory.embedding.backfill import utc_now
 from memory.message_drafts import MessageDraft
 from memory.messages import Scribe, append
 from memory.spaces import get_space

@@ -10,9 +10,9 @@ import pytest
 from forgetting import SECRET
 from sqlalchemy import text
 
+from memory.clock import utc_now
 from memory.drafts import Draft
 from memory.edit import update
-from memory.embedding.backfill import utc_now
 from memory.errors import RefusedError
 from memory.forget import UNDO_WINDOW
 from memory.preferences import set_time_zone

@@ -7,7 +7,7 @@ import re
 import pytest
 from sqlalchemy import event, text
 
-from memory.embedding.backfill import utc_now
+from memory.clock import utc_now
 from memory.tool_calls import CallFilters, affected_paths, list_calls
 
 MANY = 1500

@@ -9,8 +9,8 @@ from sqlalchemy import text as sql
 from memory import typed as typed_module
 from memory.browse import MOST_COUNTED, Filters, list_counted, list_ids
 from memory.bulk import set_status_many
+from memory.clock import utc_now
 from memory.edit import update
-from memory.embedding.backfill import utc_now
 from memory.forget import UNDO_WINDOW, forget
 
 TEXTS = (

@@ -8,8 +8,8 @@ import pytest
 from sqlalchemy import text
 from sqlalchemy.exc import OperationalError
 
+from memory.clock import utc_now
 from memory.embedding import queue
-from memory.embedding.backfill import utc_now
 
 LATER = timedelta(days=1)
 

@@ -7,7 +7,7 @@ from uuid import UUID
 import pytest
 from sqlalchemy import text as sql
 
-from memory.embedding.backfill import utc_now
+from memory.clock import utc_now
 from memory.wordings import MOST_KEPT, Merged, keep_wordings, wordings
 
 SAID = "The key of the garden shed is under the third pot to the left of the kitchen door, where nobody looks for it"

@@ -13,8 +13,8 @@ from sqlalchemy import insert, text
 
 from evals.corpus import WordModel
 from evals.stock import model_of, stock
+from memory.clock import utc_now
 from memory.database import user_session
-from memory.embedding.backfill import utc_now
 from memory.ids import new_id
 from memory.models import Conversation, Episode, Message
 from memory.shelves import EPISODES, MEMORIES

@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 from sqlalchemy import text as sql
 
+from memory.clock import utc_now
 from memory.database import user_session
 from memory.drafts import Draft
-from memory.embedding.backfill import Backfill, utc_now
+from memory.embedding.backfill import Backfill
 from memory.embedding.bundled import E5_LABEL, MINILM_LABEL, e5_weights
 from memory.embedding.likeness import unrelated_cosine
 from memory.embedding.models import active_model, user_models

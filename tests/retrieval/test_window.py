@@ -12,9 +12,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from sqlalchemy import event
 
+from memory.clock import utc_now
 from memory.conversations import open_conversation
 from memory.database import user_session
-from memory.embedding.backfill import utc_now
 from memory.message_drafts import MessageDraft
 from memory.messages import Scribe, append
 from memory.models import Conversation

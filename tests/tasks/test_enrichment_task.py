@@ -10,9 +10,9 @@ import pytest
 from sqlalchemy import text
 
 import config
+from memory.clock import utc_now
 from memory.database import user_session
 from memory.drafts import Draft
-from memory.embedding.backfill import utc_now
 from memory.enrichment import enrich as enriching
 from memory.remember import remember
 from tasks import embedding, enrichment

@@ -10,9 +10,9 @@ import pytest
 from chat_endpoint import chat_endpoint
 from sqlalchemy import text
 
+from memory.clock import utc_now
 from memory.conversations import open_conversation
 from memory.database import user_session
-from memory.embedding.backfill import utc_now
 from memory.llm import ChatModel
 from memory.message_drafts import MessageDraft
 from memory.messages import Scribe, append

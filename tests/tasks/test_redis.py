@@ -17,10 +17,10 @@ from sqlalchemy import event
 from sqlalchemy.exc import OperationalError
 from sqlalchemy.orm import Session
 
+from memory.clock import utc_now
 from memory.conversations import delete_conversation, open_conversation
 from memory.database import user_session
 from memory.drafts import Draft
-from memory.embedding.backfill import utc_now
 from memory.embedding.cache import drop_cached
 from memory.embedding.models import active_model
 from memory.embedding.providers import Providers
@@ -442,7 +442,7 @@ import time
 from uuid import UUID
 from memory.database import user_session
 from memory.drafts import Draft
-from memory.embedding.backfill import utc_now
+from memory.clock import utc_now
 from memory.remember import remember
 from tasks.embedding import nudge
 from webapp.cli.running import migrated_runtime

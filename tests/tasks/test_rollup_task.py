@@ -8,10 +8,10 @@ import pytest
 from chat_endpoint import chat_endpoint
 from sqlalchemy import text
 
+from memory.clock import utc_now
 from memory.database import user_session
 from memory.drafts import Draft
 from memory.edit import update
-from memory.embedding.backfill import utc_now
 from memory.forget import forget
 from memory.llm import ChatModel
 from memory.remember import remember_many

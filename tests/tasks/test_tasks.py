@@ -19,9 +19,9 @@ from psycopg.conninfo import make_conninfo
 from sqlalchemy import event, text
 
 import memory.database
+from memory.clock import utc_now
 from memory.database import user_session
 from memory.drafts import Draft
-from memory.embedding.backfill import utc_now
 from memory.forget import forget
 from memory.remember import remember, remember_many
 from memory.retention import BATCH

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from sqlalchemy import text
 
+from memory.clock import utc_now
 from memory.conversations import open_conversation
 from memory.database import user_session
-from memory.embedding.backfill import utc_now
 from memory.embedding.cache import LIFE, Drawer, SharedVectors
 from memory.session_state import SessionStates
 from memory.spaces import get_space

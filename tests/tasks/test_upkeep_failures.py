@@ -12,9 +12,9 @@ from sqlalchemy import text
 from sqlalchemy.exc import OperationalError
 from sqlalchemy.orm import sessionmaker
 
+from memory.clock import utc_now
 from memory.database import make_engine, user_session
 from memory.drafts import Draft
-from memory.embedding.backfill import utc_now
 from memory.forget import forget
 from memory.remember import remember
 from memory.spaces import lock_spaces

@@ -7,8 +7,8 @@ from datetime import timedelta
 import pytest
 from sqlalchemy import text
 
+from memory.clock import utc_now
 from memory.database import user_session
-from memory.embedding.backfill import utc_now
 from memory.notebooks import cells, notebooks
 from tasks.upkeep import purge_due
 

@@ -12,7 +12,7 @@ from flask.testing import FlaskClient
 from sqlalchemy import text
 from werkzeug.test import TestResponse
 
-from memory.embedding.backfill import utc_now
+from memory.clock import utc_now
 from memory.spaces import create_space
 
 ENTRIES = "/v1/memory/entries"

@@ -12,9 +12,9 @@ from flask import Flask
 from flask.testing import FlaskClient
 from werkzeug.test import TestResponse
 
+from memory.clock import utc_now
 from memory.database import user_session
 from memory.drafts import Draft
-from memory.embedding.backfill import utc_now
 from memory.remember import remember
 
 HTMX = {"HX-Request": "true"}

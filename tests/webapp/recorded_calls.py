@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from memory.embedding.backfill import utc_now
+from memory.clock import utc_now
 from memory.ids import new_id
 from memory.models import Conversation, Message, Space
 

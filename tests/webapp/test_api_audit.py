@@ -9,8 +9,8 @@ import pytest
 from api_agent import ENTRIES, Agent, add_space, fields, rows
 from sqlalchemy import text
 
+from memory.clock import utc_now
 from memory.database import make_engine
-from memory.embedding.backfill import utc_now
 
 AUDIT = "/v1/audit"
 VERIFY = "/v1/audit/verify"

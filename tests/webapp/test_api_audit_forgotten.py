@@ -10,8 +10,8 @@ from api_agent import ENTRIES, add_space, embed
 from sqlalchemy import text
 
 from memory.bulk import move_many
+from memory.clock import utc_now
 from memory.database import make_engine, user_session
-from memory.embedding.backfill import utc_now
 from memory.forget import UNDO_WINDOW, set_aside_expired
 from memory.ids import new_id
 from memory.models import Entity, EntityMention, Space

@@ -12,7 +12,7 @@ import pytest
 from api_agent import ENTRIES, Agent, fields, memories_of, rows
 
 from memory.accounts import create_token, list_tokens, revoke_token
-from memory.embedding.backfill import utc_now
+from memory.clock import utc_now
 from webapp.extensions import db
 from webapp.tools import TOOLS
 

@@ -11,9 +11,9 @@ from api_agent import ENTRIES, Agent, add_space, embed, memories_of, rows, waite
 from spoken import COMMAND, listed, say
 from sqlalchemy import text
 
+from memory.clock import utc_now
 from memory.commands import slips
 from memory.commands.parse import SURE, parse
-from memory.embedding.backfill import utc_now
 from memory.spaces import lock_space
 from webapp.command_answers import KNOWN
 

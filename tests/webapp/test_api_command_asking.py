@@ -8,8 +8,8 @@ import pytest
 from api_agent import ENTRIES, embed, memories_of, rows
 from spoken import listed, say
 
+from memory.clock import utc_now
 from memory.edit import update
-from memory.embedding.backfill import utc_now
 
 
 @pytest.mark.parametrize(

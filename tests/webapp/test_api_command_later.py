@@ -8,9 +8,9 @@ import pytest
 from api_agent import rows
 from spoken import say
 
+from memory.clock import utc_now
 from memory.commands.trail import Speaker, last_change, last_memories, open_question
 from memory.database import user_session
-from memory.embedding.backfill import utc_now
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ from api_agent import Agent, add_space, embed, fields, rows
 from api_talk import CONVERSATIONS, Talk
 from chat_endpoint import chat_endpoint
 
-from memory.embedding.backfill import utc_now
+from memory.clock import utc_now
 from memory.llm import ChatModel
 from retrieval.tokens import count
 

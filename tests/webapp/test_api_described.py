@@ -12,7 +12,7 @@ from api_agent import ENTRIES, Agent, add_space, embed, rows
 from api_talk import CONVERSATIONS, Talk
 from embedding_endpoint import running
 
-from memory.embedding.backfill import utc_now
+from memory.clock import utc_now
 from memory.enrichment.enrich import Enricher
 from retrieval.policy import NAMED, Policy
 

@@ -8,7 +8,7 @@ import pytest
 from api_agent import Agent, add_space, embed, fields, rows
 from api_talk import Talk
 
-from memory.embedding.backfill import utc_now
+from memory.clock import utc_now
 from memory.enrichment.enrich import Enricher
 
 ENTITIES = "/v1/entities"

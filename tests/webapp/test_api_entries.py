@@ -11,8 +11,8 @@ from uuid import UUID
 import pytest
 from api_agent import ENTRIES, NOBODYS_ID, Agent, add_space, embed, fields, memories_of, rows
 
+from memory.clock import utc_now
 from memory.cursors import to_cursor
-from memory.embedding.backfill import utc_now
 from webapp.factory import LARGEST_BODY
 from webapp.guards import LARGEST_SINGLE
 from webapp.pages.headers import HEADERS

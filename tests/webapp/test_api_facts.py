@@ -10,8 +10,8 @@ from api_facts import AUTUMN, FACTS, SPRING, SUMMER, stated, told
 from api_talk import Talk
 from sqlalchemy import select
 
+from memory.clock import utc_now
 from memory.database import user_session
-from memory.embedding.backfill import utc_now
 from memory.facts import Statement, state
 from memory.forget import UNDO_WINDOW
 from memory.models import Space

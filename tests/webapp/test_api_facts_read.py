@@ -10,7 +10,7 @@ from api_agent import NOBODYS_ID, Agent, add_space, rows
 from api_facts import FACTS, SPRING, stated, told
 from api_talk import Talk
 
-from memory.embedding.backfill import utc_now
+from memory.clock import utc_now
 from memory.facts import Statement, state
 from memory.spaces import get_space
 from webapp.api.memory import MOST_FACTS

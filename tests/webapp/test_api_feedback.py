@@ -8,7 +8,7 @@ import pytest
 from api_agent import ENTRIES, add_space, memories_of, rows
 from api_talk import Talk
 
-from memory.embedding.backfill import utc_now
+from memory.clock import utc_now
 from memory.enrichment.enrich import Enricher
 
 TEA = "Ada drinks green tea in the morning"

@@ -11,7 +11,7 @@ from api_talk import Talk
 from huey import RedisHuey
 from sqlalchemy import text
 
-from memory.embedding.backfill import utc_now
+from memory.clock import utc_now
 from memory.enrichment.enrich import Enricher
 from memory.telemetry import telemetry
 from tasks.app import huey

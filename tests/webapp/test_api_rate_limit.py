@@ -11,7 +11,7 @@ from api_agent import ENTRIES, Agent, add_space, embed, rows
 from api_talk import Talk
 from pages_browser import at_browser
 
-from memory.embedding.backfill import utc_now
+from memory.clock import utc_now
 from tasks.app import configure
 from webapp import ratelimit
 from webapp.factory import create_app

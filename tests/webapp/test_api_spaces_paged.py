@@ -9,7 +9,7 @@ from api_agent import Agent, fields
 from pages_browser import HTMX, at_browser
 from sqlalchemy import insert
 
-from memory.embedding.backfill import utc_now
+from memory.clock import utc_now
 from memory.ids import new_id
 from memory.models import Space
 

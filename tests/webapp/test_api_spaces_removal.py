@@ -8,7 +8,7 @@ import pytest
 from api_agent import ENTRIES, NOBODYS_ID, Agent, embed, fields, rows
 from api_talk import Talk, titles
 
-from memory.embedding.backfill import utc_now
+from memory.clock import utc_now
 from memory.ids import new_id
 from memory.models import Entity, EntityMention, Space
 from memory.redaction import REDACTED

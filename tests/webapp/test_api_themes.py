@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from api_agent import Agent, add_space, fields, rows, waited_for
 
+from memory.clock import utc_now
 from memory.database import user_session
-from memory.embedding.backfill import utc_now
 from memory.themes import describe_theme
 
 HOUSE = "/v1/memory/themes/house"

@@ -10,7 +10,7 @@ import pytest
 from api_agent import ENTRIES, Agent, add_space, embed, fields
 from recorded_calls import CALLS, CONVERSATION, PATHS, call, converse, get, listed, report
 
-from memory.embedding.backfill import utc_now
+from memory.clock import utc_now
 from memory.models import Conversation
 from retrieval.search import query_hash
 from webapp.tools import TOOLS

@@ -10,7 +10,7 @@ import pytest
 from api_agent import add_space, rows, waited_for
 from sqlalchemy import text
 
-from memory.embedding.backfill import utc_now
+from memory.clock import utc_now
 from memory.forget import forget
 from memory.journal import hold, hold_place, release_calls, still_there
 from webapp import recording

@@ -9,7 +9,7 @@ import pytest
 from api_agent import ENTRIES, NOBODYS_ID, Agent, add_space, fields, rows
 from recorded_calls import CALLS, NOTES, PATHS, call, converse, listed, report
 
-from memory.embedding.backfill import utc_now
+from memory.clock import utc_now
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ from uuid import UUID, uuid4
 import pytest
 from api_agent import Agent, add_space, embed, fields, memories_of, rows
 
-from memory.embedding.backfill import utc_now
+from memory.clock import utc_now
 from memory.embedding.providers import NO_LOCAL_MODEL
 from retrieval.tokens import count
 from webapp.tools import TOOLS

@@ -6,7 +6,7 @@ import pytest
 from api_agent import ENTRIES, Agent, add_space
 from api_talk import Talk
 
-from memory.embedding.backfill import utc_now
+from memory.clock import utc_now
 from memory.enrichment.enrich import Enricher
 
 SECRET = "The vault opens with 4711"

@@ -10,8 +10,8 @@ from pages_browser import at_browser
 from sqlalchemy import Engine, event, text
 from sqlalchemy.orm import Session
 
+from memory.clock import utc_now
 from memory.database import user_session
-from memory.embedding.backfill import utc_now
 from memory.enrichment.enrich import Enricher
 
 SPACE, THEME = "/v1/spaces", "/v1/memory/themes"

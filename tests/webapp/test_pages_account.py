@@ -12,8 +12,8 @@ from api_agent import Agent, add_space, rows
 from pages_browser import at_browser, stored
 from sqlalchemy import text as sql
 
+from memory.clock import utc_now
 from memory.database import user_session
-from memory.embedding.backfill import utc_now
 from memory.erase import is_genuine
 from memory.journal import record
 from webapp.pages.tries import COOKIE

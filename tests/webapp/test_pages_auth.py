@@ -12,7 +12,7 @@ from flask import Flask
 from flask.testing import FlaskClient
 from pages_browser import at_browser, new_address
 
-from memory.embedding.backfill import utc_now
+from memory.clock import utc_now
 from webapp.pages.tries import COOKIE, PER_ACCOUNT, PER_ADDRESS, too_many
 from webapp.pages.visitor import LONGEST_SESSION, local_path
 

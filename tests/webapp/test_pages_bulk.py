@@ -15,7 +15,7 @@ from pages_markup import problems_of
 from sqlalchemy import text
 
 from memory import bulk
-from memory.embedding.backfill import utc_now
+from memory.clock import utc_now
 from memory.ids import new_id, pack
 from memory.spaces import lock_space
 

@@ -16,7 +16,7 @@ from pages_browser import HTMX, at_browser, flashes
 from sqlalchemy import select
 from sqlalchemy import text as sql
 
-from memory.embedding.backfill import utc_now
+from memory.clock import utc_now
 from memory.enrichment.findings import Name
 from memory.mentions import Origin, mention
 from memory.models import Entity, Episode, Space

@@ -12,7 +12,7 @@ from flask import Flask
 from flask.testing import FlaskClient
 from pages_browser import at_browser, stored
 
-from memory.embedding.backfill import utc_now
+from memory.clock import utc_now
 
 TEXT = "The parking permit is under the bowl."
 

@@ -11,7 +11,7 @@ from api_agent import add_space, rows
 from api_talk import Talk
 from pages_browser import at_browser
 
-from memory.embedding.backfill import utc_now
+from memory.clock import utc_now
 from memory.facts import Statement, state
 from memory.spaces import get_space
 

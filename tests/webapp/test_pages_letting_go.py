@@ -11,7 +11,7 @@ from api_agent import Agent, rows
 from api_talk import Talk
 from pages_browser import HTMX, at_browser, flashes, stored
 
-from memory.embedding.backfill import utc_now
+from memory.clock import utc_now
 
 TEXT = "Ada hides the zephyrine in the attic."
 

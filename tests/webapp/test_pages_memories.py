@@ -14,8 +14,8 @@ from pages_browser import HTMX, at_browser, flashes, follow, stored
 from sqlalchemy import text as sql
 
 from memory import bulk
+from memory.clock import utc_now
 from memory.database import user_session
-from memory.embedding.backfill import utc_now
 from memory.models import Forgotten
 from memory.themes import create_theme
 from webapp.pages import queries

@@ -14,8 +14,8 @@ from pages_markup import problems_of
 from sqlalchemy import inspect
 from sqlalchemy import text as sql
 
+from memory.clock import utc_now
 from memory.database import make_engine, user_session
-from memory.embedding.backfill import utc_now
 from memory.forget import UNDO_WINDOW, forget
 from memory.purge import purge
 from webapp.pages.notebook_stored import check_cell

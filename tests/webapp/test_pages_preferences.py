@@ -13,7 +13,7 @@ from flask.testing import FlaskClient
 from pages_browser import HTMX, at_browser, flashes
 from werkzeug.test import TestResponse
 
-from memory.embedding.backfill import utc_now
+from memory.clock import utc_now
 from memory.spaces import update_space
 from webapp.pages.line_diff import MOST_COMPARED, Line, compare
 from webapp.pages.preferences import EXAMPLE, preview_of

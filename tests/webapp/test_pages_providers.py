@@ -15,7 +15,8 @@ from embedding_endpoint import running
 from pages_browser import HTMX, at_browser, stored
 from sqlalchemy import event
 
-from memory.embedding.backfill import Backfill, utc_now
+from memory.clock import utc_now
+from memory.embedding.backfill import Backfill
 from memory.embedding.models import reconcile
 from memory.embedding.providers import NO_LOCAL_MODEL, Providers
 from memory.keys import Keys

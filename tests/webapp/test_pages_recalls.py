@@ -12,7 +12,7 @@ from flask import Flask
 from flask.testing import FlaskClient
 from pages_browser import HTMX, at_browser, stored
 
-from memory.embedding.backfill import utc_now
+from memory.clock import utc_now
 from memory.embedding.models import active_model
 from memory.forget import UNDO_WINDOW, forget
 from memory.journal import record_tool_call

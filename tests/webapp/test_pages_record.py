@@ -16,8 +16,8 @@ from flask.testing import FlaskClient
 from pages_browser import HTMX, at_browser, follow, stored
 from sqlalchemy import text as sql
 
+from memory.clock import utc_now
 from memory.database import make_engine
-from memory.embedding.backfill import utc_now
 from retrieval.search import query_hash
 from webapp.pages.record import SHORTENED
 

@@ -12,7 +12,7 @@ from notebook_desk import Desk
 from pages_browser import at_browser, stored
 from sqlalchemy import event
 
-from memory.embedding.backfill import utc_now
+from memory.clock import utc_now
 from memory.models import Space
 from memory.spaces import MOST_OFFERED, create_space
 

@@ -12,7 +12,7 @@ import pytest
 from api_agent import ENTRIES, Agent, add_space, rows
 from pages_browser import at_browser
 
-from memory.embedding.backfill import utc_now
+from memory.clock import utc_now
 
 INTEGRATIONS = Path(__file__).parents[2] / "integrations"
 

@@ -13,7 +13,7 @@ from flask import Flask
 from flask.testing import FlaskClient
 from pages_browser import at_browser, stored
 
-from memory.embedding.backfill import utc_now
+from memory.clock import utc_now
 from memory.notebooks.figures import growth
 from memory.preferences import set_time_zone
 from memory.time_zones import short_name

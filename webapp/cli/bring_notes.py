@@ -8,7 +8,6 @@ import click
 from tqdm import tqdm
 
 from memory.bringing import bring_in
-from memory.clock import utc_now
 from memory.database import user_session
 from memory.notes_files import drafts_of, files_in
 from memory.spaces import DEFAULT_SPACE
