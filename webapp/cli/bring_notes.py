@@ -8,6 +8,7 @@ import click
 from tqdm import tqdm
 
 from memory.bringing import bring_in
+from memory.clock import utc_now
 from memory.database import user_session
 from memory.notes_files import drafts_of, files_in
 from memory.spaces import DEFAULT_SPACE
@@ -31,7 +32,7 @@ def import_memories(paths: tuple[Path, ...], email: str, space: str, soft_cap: i
     tags; front matter may tell tags, type and date. Of JSON, as mem0 exports it, and of JSON lines each object becomes
     one, with its text, created_at and tags.
     """
-    now = datetime.now(UTC)
+    now = utc_now()
     drafts = [
         draft
         for path in paths

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import datetime
 from http import HTTPStatus
-from typing import Any, Literal, get_args
+from typing import Any, Literal
 from uuid import UUID
 
 from flask import Response, flash, make_response, redirect, render_template, request, url_for
@@ -19,7 +19,7 @@ from memory import bulk
 from memory.audit import done_at
 from memory.browse import list_ids
 from memory.commands.slips import Slip, seal, unseal
-from memory.drafts import check_text, without_blanks
+from memory.drafts import MAX_TAG_LENGTH, check_text, without_blanks
 from memory.errors import InvalidError
 from memory.forget import UNDO_WINDOW
 from memory.ids import pack, unpack
@@ -39,54 +39,47 @@ from webapp.pages.words import counted
 
 bp = guarded("bulk")
 
+# Of the memories that are chosen so many are shown beside the question.
 SHOWN = 8
-# What is asked, and what was done.
-WORDS = {
-    "pin": ("Pin", "pinned"),
-    "unpin": ("Unpin", "unpinned"),
-    "archive": ("Archive", "archived, out of search"),
-    "activate": ("Make active again", "active again"),
-    "tag": ("Tag", "tagged"),
-    "untag": ("Take the tag off", "no longer tagged so"),
-    "move": ("Move", "moved"),
-    "forget": ("Forget", "forgotten: gone for good in ten minutes at the latest"),
-    "restore": ("Restore", "brought back"),
-}
-# As a question, and on the button that says yes: how many, and what it is done with.
-_ASKED = {
-    "activate": "Make {these} active again",
-    "tag": "Tag {these} with #{value}",
-    "untag": "Take #{value} off {these}",
-    "move": "Move {these} to {value}",
-}
-_BACK = {
-    "pin": "unpin",
-    "unpin": "pin",
-    "archive": "activate",
-    "activate": "archive",
-    "tag": "untag",
-    "untag": "tag",
-    "forget": "restore",
-    "move": "move",
-}
-# What the record says of each.
-_RECORDED = {
-    "pin": "memory.pinned",
-    "unpin": "memory.unpinned",
-    "archive": "memory.updated",
-    "activate": "memory.updated",
-    "tag": "memory.updated",
-    "untag": "memory.updated",
-    "move": "memory.moved",
-    "forget": "memory.forgotten",
-}
-# A server reads a little more, and so do those before it.
+# Characters. Servers, this one and proxies before it, read a little more.
 LONGEST_ADDRESS = 8_000
-
+# How the name of a tick in the list begins; the id of its memory follows.
 _TICK = "id-"
 
 Act = Literal["pin", "unpin", "tag", "untag", "move", "archive", "activate", "forget"]
-OFFERED: tuple[Act, ...] = get_args(Act)
+
+
+@dataclass(frozen=True, slots=True)
+class Wording:
+    """How an act is told of: on the menu, as a question and on the button that says yes, and once it is done.
+
+    A question has places for how many memories (`these`) and what it is done with (`value`). `recorded` is the action
+    of its audit events, and `undo` the act that takes it back.
+    """
+
+    menu: str
+    question: str
+    done: str
+    recorded: str
+    undo: str
+
+
+WORDINGS: dict[Act, Wording] = {
+    "pin": Wording("Pin", "Pin {these}", "pinned", "memory.pinned", "unpin"),
+    "unpin": Wording("Unpin", "Unpin {these}", "unpinned", "memory.unpinned", "pin"),
+    "tag": Wording("Tag", "Tag {these} with #{value}", "tagged", "memory.updated", "untag"),
+    "untag": Wording("Take the tag off", "Take #{value} off {these}", "no longer tagged so", "memory.updated", "tag"),
+    "move": Wording("Move", "Move {these} to {value}", "moved", "memory.moved", "move"),
+    "archive": Wording("Archive", "Archive {these}", "archived, out of search", "memory.updated", "activate"),
+    "activate": Wording("Make active again", "Make {these} active again", "active again", "memory.updated", "archive"),
+    "forget": Wording(
+        "Forget",
+        "Forget {these}",
+        "forgotten: gone for good in ten minutes at the latest",
+        "memory.forgotten",
+        "restore",
+    ),
+}
 
 
 class ActForm(BaseModel):
@@ -100,8 +93,8 @@ class ActForm(BaseModel):
         """Return what the act is done with; checked."""
         if self.act in {"tag", "untag"}:
             check_text(self.about, "tag")
-            if len(self.about) > 64:
-                raise InvalidError("tag", "must be at most 64 characters")
+            if len(self.about) > MAX_TAG_LENGTH:
+                raise InvalidError("tag", f"must be at most {MAX_TAG_LENGTH} characters")
             return without_blanks(self.about)
         return space_for(self.about).slug if self.act == "move" else ""
 
@@ -162,26 +155,23 @@ def ask() -> Response:
     ids = _chosen(form)
     if not ids:
         return _to_list("Choose some memories first: tick them, or take all that fit.")
-    word, these = WORDS[form.act][0], counted(len(ids), "memory", "memories")
-    value, problem, question = "", "", f"{word} {these}"
+    wording, these = WORDINGS[form.act], counted(len(ids), "memory", "memories")
+    value, problem, question = "", "", f"{wording.menu} {these}"
     # The page of a memory leaves the space to be chosen here.
     is_open = form.act == "move" and not form.about
     try:
         value = form.value
     except InvalidError as error:
         # Asked for here, where what was chosen is still chosen.
-        said = f"the tag {error.message}" if error.field == "tag" else error.message
-        problem = f"{said[:1].upper()}{said[1:]}."
-        if is_open:
-            problem = "Where shall it be?" if len(ids) == 1 else "Where shall they be?"
+        problem = _where(len(ids)) if is_open else _problem(error)
     else:
         named = space_name(value) if form.act == "move" else value
-        question = _ASKED.get(form.act, f"{word} {{these}}").format(these=these, value=named)
+        question = wording.question.format(these=these, value=named)
     items, places = listed(ids[:SHOWN]), offered_spaces()
     page = render_template(
         "memories/bulk.html",
         act=form.act,
-        word=word,
+        word=wording.menu,
         asked=question,
         value=value,
         problem=problem,
@@ -199,6 +189,15 @@ def ask() -> Response:
         filters=narrowed.place,
     )
     return make_response(page, HTTPStatus.UNPROCESSABLE_ENTITY if problem and not is_open else HTTPStatus.OK)
+
+
+def _where(count: int) -> str:
+    return "Where shall it be?" if count == 1 else "Where shall they be?"
+
+
+def _problem(error: InvalidError) -> str:
+    said = f"the tag {error.message}" if error.field == "tag" else error.message
+    return f"{said[:1].upper()}{said[1:]}."
 
 
 @bp.post("/memories/bulk/do")
@@ -221,7 +220,8 @@ def done() -> Response:
     if is_incognito(None):
         return make_response(render_template("memories/closed.html"))
     form, who, now = parse(DoneForm, request.args), credential(), utc_now()
-    changed = done_at(session(), who.user_id, _RECORDED[form.act], form.at, actor=who.actor)
+    wording = WORDINGS[form.act]
+    changed = done_at(session(), who.user_id, wording.recorded, form.at, actor=who.actor)
     ends = {each.id: each.undo_until for each in told_restorables() if each.id in changed}
     until = max(ends.values(), default=min(form.at, now) + UNDO_WINDOW)
     # What was undone, or changed again since, is not undone once more.
@@ -233,13 +233,13 @@ def done() -> Response:
         before |= bulk.taken_off(session(), who.user_id, list(changed), form.about, form.at)
     for memory_id in [each for each in changed if each in still]:
         back[before[memory_id] or form.about or None].append(memory_id)
-    slips = [Slip(who.user_id, _BACK[form.act], until, tuple(ids), about) for about, ids in back.items()]
-    # What a memory replaced moves along with it.
-    chosen = [each for each, details in changed.items() if "replaced_by" not in details]
+    slips = [Slip(who.user_id, wording.undo, until, tuple(ids), about) for about, ids in back.items()]
+    # What a memory replaced moves along with it, and so does what sums up that alone.
+    chosen = [each for each, details in changed.items() if details.keys().isdisjoint({"replaced_by", "with"})]
     page = render_template(
         "memories/bulk_done.html",
         act=form.act,
-        said=f"{counted(len(chosen), 'memory', 'memories')} {WORDS[form.act][1]}",
+        said=f"{counted(len(chosen), 'memory', 'memories')} {wording.done}",
         along=len(changed) - len(chosen),
         value=form.about,
         left=form.left,
@@ -259,11 +259,11 @@ def undo() -> Response:
         unseal(runtime().keys, text, who.user_id, field="slip", now=now)
         for text in request.form.getlist("slip")[: bulk.MOST]
     ]
-    if any(slip.action not in WORDS for slip in slips):
+    if any(slip.action not in {*WORDINGS, "restore"} for slip in slips):
         raise InvalidError("slip", "undoes nothing of this kind")
     if len(slips) > 1:
-        # All at once and in one order, the memories as well: one slip after the other might wait for who waits for
-        # another, be it for a space or, as who embeds, for a memory.
+        # All spaces and memories are locked before the first slip is taken back, in the one order that everybody keeps:
+        # locked slip by slip, they could be half of a deadlock.
         spaces, ids = lock_spaces(session(), who.user_id), [each for slip in slips for each in slip.ids]
         bulk.lock_memories(session(), who.user_id, ids, *(space.id for space in spaces))
     for slip in slips:
@@ -326,7 +326,7 @@ def _apply(act: str, ids: Sequence[UUID], value: str, now: datetime) -> int:
     elif act in {"tag", "untag"}:
         changed = bulk.tag_many(session(), user_id, ids, value, on=act == "tag", now=now, actor=actor)
     elif act in {"archive", "activate"}:
-        # What was replaced before it was made active is so again when that is undone.
+        # The slip of an undone "activate" has the status from before: what was superseded is so again.
         status = "active" if act == "activate" else value or "archived"
         changed = bulk.set_status_many(session(), user_id, ids, status, keys=keys, now=now, actor=actor)
     elif act == "forget":
@@ -338,4 +338,4 @@ def _apply(act: str, ids: Sequence[UUID], value: str, now: datetime) -> int:
 
 def offer() -> dict[str, object]:
     """Return what the form above the list of memories needs."""
-    return {"acts": [(act, WORDS[act][0]) for act in OFFERED], "places": offered_spaces()}
+    return {"acts": [(act, each.menu) for act, each in WORDINGS.items()], "places": offered_spaces()}

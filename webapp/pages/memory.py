@@ -34,7 +34,7 @@ from webapp.operations import (
     visible_entry,
 )
 from webapp.pages.beside import beside_list
-from webapp.pages.bulk import WORDS
+from webapp.pages.bulk import WORDINGS, Act
 from webapp.pages.closed import closed_page
 from webapp.pages.forms import RememberForm, begun_with, by_lines, last_day_of, parse
 from webapp.pages.history import past_of
@@ -92,8 +92,8 @@ def show(memory_id: UUID) -> Response:
 
 def _further_acts(entry: Entry) -> list[tuple[str, str]]:
     """Return what is done to a memory as to many, and how the page calls it."""
-    able = {"move": len(offered_spaces().pairs) > 1, "archive": entry.memory.status == "active"}
-    return [(act, WORDS[act][0]) for act, is_able in able.items() if is_able]
+    able: dict[Act, bool] = {"move": len(offered_spaces().pairs) > 1, "archive": entry.memory.status == "active"}
+    return [(act, WORDINGS[act].menu) for act, is_able in able.items() if is_able]
 
 
 def _forgotten(memory_id: UUID) -> Response:
