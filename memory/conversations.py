@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import ColumnElement, delete, func, select, update
+from sqlalchemy import ColumnElement, delete, select, update
 from sqlalchemy.orm import Session
 
 from memory.drafts import check_moment, check_not_ahead, check_text
@@ -18,6 +18,7 @@ from memory.fact_texts import extracted_from
 from memory.ids import among, new_id
 from memory.journal import record, redact, release_calls
 from memory.keys import Keys
+from memory.locks import Purpose, lock_name
 from memory.models import Conversation, EntityMention, Episode, Memory, Message, Space
 from memory.needles import Needles
 from memory.payloads import check_json
@@ -142,7 +143,7 @@ def _resume(
     found = session.scalar(statement)
     if found is None:
         # Two clients that open the same conversation at once follow one another, and the second finds it.
-        session.execute(select(func.pg_advisory_xact_lock(func.hashtextextended(f"{user_id}:{external_id}", 2))))
+        lock_name(session, f"{user_id}:{external_id}", Purpose.OPENING)
         found = session.scalar(statement)
     return found
 
@@ -187,7 +188,8 @@ def change_conversation(
     """
     values = _checked({name: changes[name] for name in ("title", "extra") if name in changes})
     if "archived" in changes:
-        # Entities of any space may be named here: who reads for them holds their space, and writes no name meanwhile.
+        # All spaces are locked, as entities of any of them may be named here. The worker that reads texts for names
+        # holds the space it reads for, so it writes none meanwhile.
         lock_spaces(session, user_id)
     conversation = lock_conversation(session, user_id, conversation_id, within=within)
     done: dict[str, dict[str, Any]] = {}
@@ -266,7 +268,7 @@ def delete_conversation(
     their source. Of both only those of the space `within` are counted. Raises `NotFoundError`.
     """
     get_conversation(session, user_id, conversation_id, within=within)
-    # Memories of any space may come from here, and what they are in is locked before they are.
+    # Memories of any space may come from here, and a space is locked before its memories are.
     lock_spaces(session, user_id)
     conversation = lock_conversation(session, user_id, conversation_id, within=within, to_delete=True)
     # Memories before episodes, as the embedder locks them, and calls before cached vectors, as whoever purges does.

@@ -13,6 +13,7 @@ from sqlalchemy.orm import Session
 
 from memory.errors import ConflictError, NotFoundError
 from memory.journal import record
+from memory.locks import Purpose, lock_name
 from memory.models import AuditEvent, Preferences
 from memory.preference_document import (
     DefaultFolders,
@@ -26,8 +27,6 @@ from memory.preference_document import (
 
 logger = logging.getLogger(__name__)
 
-# 1 and 2 seed the locks of the audit chain and of opening conversations.
-_LOCK_SEED = 3
 _DELETED = "preferences.deleted"
 _FOLDERS = (("meeting_notes", "meeting notes"), ("daily_notes", "daily notes"), ("projects", "project notes"))
 
@@ -159,7 +158,7 @@ def _last_deleted(session: Session, user_id: UUID) -> int:
 
 def lock_versions(session: Session, user_id: UUID) -> None:
     """Wait for other writers of preferences, and keep them waiting until the end: versions follow one another."""
-    session.execute(select(func.pg_advisory_xact_lock(func.hashtextextended(str(user_id), _LOCK_SEED))))
+    lock_name(session, str(user_id), Purpose.PREFERENCES)
 
 
 def prompt(session: Session, user_id: UUID) -> tuple[str, int | None]:

@@ -7,19 +7,21 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from uuid import UUID
 
-from sqlalchemy import delete, func, select, text, update
+from sqlalchemy import delete, func, select, update
 from sqlalchemy.orm import Session
 
 from memory.embedding import queue
 from memory.ids import new_id
 from memory.journal import record
+from memory.locks import Purpose, lock_name
 from memory.models import EmbeddingModel
 from memory.shelves import SHELVES
 from memory.spaces import lock_spaces
 
-# More errors than this, for each vector that was made, and the old model goes on serving.
+# Texts that failed, for each vector that was made: with more of them the old model goes on serving.
 MOST_FAILED = 0.25
-# From so many on a model rests as long as it ever does, and its provider is asked for one vector first.
+# From this many failures in a row on a model's rest grows no longer, and its provider is first asked for one vector
+# alone.
 MOST_FAILURES = 10
 
 
@@ -83,7 +85,7 @@ def reconcile(session: Session, user_id: UUID, target: Target | None, *, now: da
 
 def _lock_models(session: Session, user_id: UUID) -> None:
     """Let one at a time change a user's models, or two workers would add or swap the same ones twice."""
-    session.execute(text("SELECT pg_advisory_xact_lock(hashtextextended(:user, 0))"), {"user": str(user_id)})
+    lock_name(session, str(user_id), Purpose.MODELS)
 
 
 def _refresh(session: Session, model: EmbeddingModel, target: Target, now: datetime) -> None:

@@ -15,13 +15,12 @@ from memory.cursors import from_cursor, to_cursor
 from memory.errors import ConflictError, NotFoundError
 from memory.ids import new_id
 from memory.journal import record
+from memory.locks import Purpose, lock_name
 from memory.models import Cell, Notebook
 from memory.notebooks.checks import MOST_NOTEBOOKS, check_title
 from memory.telling import begin_to_tell
 
 UNDO_WINDOW = timedelta(minutes=10)
-# 0 to 3 seed the locks of models, the audit chain, opening conversations and preferences.
-_LOCK_SEED = 4
 
 # What a first visit finds: three steps that run as they stand.
 Step = tuple[str, dict[str, Any]]
@@ -115,7 +114,7 @@ def rename_notebook(
 
 def duplicate_notebook(session: Session, user_id: UUID, notebook_id: UUID, *, now: datetime, actor: str) -> Notebook:
     """Add a copy with the same cells and outputs."""
-    # Before it is read: what is blanked meanwhile is not copied.
+    # Before the notebook is read, so that what somebody blanks meanwhile is not copied.
     begin_to_tell(session)
     notebook = get_notebook(session, user_id, notebook_id)
     copy = create_notebook(session, user_id, check_title(f"Copy of {notebook.title}"[:200]), now=now, actor=actor)
@@ -199,9 +198,9 @@ def _cell(notebook: Notebook, place: int, kind: str, given: dict[str, Any], now:
 
 
 def _check_room(session: Session, user_id: UUID) -> None:
-    # Whoever takes room at the same moment waits until the transaction ends, and counts what it made.
-    session.execute(select(func.pg_advisory_xact_lock(func.hashtextextended(str(user_id), _LOCK_SEED))))
-    # One that is being removed makes room at once.
+    # Of two who make notebooks at the same moment the second waits here, and counts the one that the first made.
+    lock_name(session, str(user_id), Purpose.NOTEBOOKS)
+    # A notebook that is removed makes room at once, though it can still be brought back.
     mine = select(func.count()).where(Notebook.user_id == user_id, Notebook.removed_at.is_(None))
     if (session.scalar(mine) or 0) >= MOST_NOTEBOOKS:
         raise ConflictError(f"there are {MOST_NOTEBOOKS} notebooks already; delete one first")
