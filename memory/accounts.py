@@ -28,7 +28,7 @@ from memory.unsynchronised import run_unsynchronised
 
 SCOPES = ("read", "write", "forget", "admin", "service")
 SHORTEST_PASSWORD = 10
-# Of a token that expires.
+# The longest life of a token that expires at all.
 LONGEST_LIFE = timedelta(days=3650)
 # Writing the time of every request would make each a write; a minute is exact enough to spot a stale token.
 LAST_USE_GRAIN = timedelta(minutes=1)
@@ -101,7 +101,7 @@ def change_password(session: Session, user_id: UUID, old: str, new: str, *, now:
 
     Raises `InvalidError` on `old` when that is not the password, on `password` when the new one is too short.
     """
-    # Of two at once the later is asked for the password that the first has given.
+    # Locked, so that of two changes at once the later one is checked against the password that the earlier one has set.
     user = session.get_one(User, user_id, with_for_update={"key_share": True}, populate_existing=True)
     if not is_password(user, old):
         raise InvalidError("old", "is not your password")
@@ -176,7 +176,7 @@ def create_token(
     unknown = sorted(set(scopes) - set(SCOPES))
     if unknown or not scopes:
         raise InvalidError("scopes", f"must be some of {', '.join(SCOPES)}")
-    # Held, so that who is made a plain user meanwhile loses this token with the others.
+    # Locked, so that a user who loses the admin role at this moment loses this token with the others.
     role = select(User.role).where(User.id == user_id).with_for_update(read=True, key_share=True)
     if {"admin", "service"} & set(scopes) and session.scalar(role) != "admin":
         raise InvalidError("scopes", "only an admin may hold the scopes admin and service")
@@ -229,7 +229,8 @@ def authenticate(session: Session, secret: str, now: datetime) -> Credential | N
 def _touch(session: Session, token: Token, now: datetime) -> None:
     if token.last_used_at is None or now - token.last_used_at > LAST_USE_GRAIN:
         mine = (Token.user_id == token.user_id, Token.id == token.id)
-        # Whoever holds the row says when it was used, or closes it: nobody waits for another request of the token.
+        # Skipped where another request of this token holds the row: that one notes the time of use, or is closing the
+        # token.
         free = select(Token.id).where(*mine).with_for_update(skip_locked=True, key_share=True).scalar_subquery()
         statement = update(Token).where(Token.user_id == token.user_id, Token.id == free)
         run_unsynchronised(session, statement.values(last_used_at=now))

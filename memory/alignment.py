@@ -42,7 +42,7 @@ def stretches(ours: Sequence[Hashable], theirs: Sequence[Hashable]) -> list[Stre
         if size == 0:
             continue
         our_start, their_start = gap.our_start, gap.their_start
-        # Of all that are so long none is missed, so what is left between them has shorter ones alone.
+        # All stretches of this length are taken here, so what is left between them has shorter ones alone.
         for stretch in _of_size(windows, gap, size):
             gaps.append(_Gap(our_start, stretch.ours, their_start, stretch.theirs, size - 1))
             found.append(stretch)
@@ -61,7 +61,7 @@ class _Windows:
     def __init__(self, ours: Sequence[Hashable], theirs: Sequence[Hashable]) -> None:
         numbers: dict[Hashable, int] = {}
         self._theirs = len(ours)
-        # One that goes from ours into theirs is never asked for.
+        # Windows that reach from our list into theirs are numbered too, but never asked for.
         self._by_power = [[numbers.setdefault(item, len(numbers)) for item in (*ours, *theirs)]]
 
     def ours(self, gap: _Gap, size: int) -> Iterator[tuple[int, int]]:

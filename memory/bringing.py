@@ -19,7 +19,7 @@ from memory.remember import remember_many
 from memory.spaces import lock_space, update_space
 from memory.text import text_digest
 
-# As many as the interface stores at once.
+# As many as one request of the API may store.
 AT_ONCE = 500
 
 

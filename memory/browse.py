@@ -29,13 +29,15 @@ from memory.models import (
 from memory.typed import FEW, typed
 
 LARGEST_PAGE = 200
-# Of those that fit words that are still being typed, no more are counted; and of all others, which nobody counts after.
+# How many memories are counted at most: fewer while words are still being typed, as the number is out of date at the
+# next letter.
 MOST_COUNTED = FEW
 MOST_LISTED = 10_000
 
 Conditions = Sequence[ColumnElement[bool]]
-# "changed": what was last edited, repeated or moved comes first; "important": what has the highest importance. Both are
-# put in order when they are asked for, which takes some 0.1 s of 100,000 memories: every write would pay for an index.
+# "changed": what was last edited, repeated or moved comes first; "important": what has the highest importance. No index
+# has either order, so a list is sorted when it is asked for, which takes some 0.1 s of 100,000 memories: an index would
+# cost every write.
 Order = Literal["newest", "oldest", "changed", "important"]
 _COLUMNS: dict[Order, InstrumentedAttribute[Any]] = {
     "newest": Memory.created_at,
@@ -62,7 +64,7 @@ class Filters:
     created_after: datetime | None = None
     created_before: datetime | None = None
     unrecalled_since: datetime | None = None
-    # As they are typed: the beginning of each is enough.
+    # Words as somebody types them: a memory fits if it has a word that begins with each.
     words: str | None = None
 
 
@@ -134,7 +136,8 @@ def list_counted(
         return page, len(page.entries), False
     most = MOST_LISTED if filters.words is None else MOST_COUNTED
     if many and filters == Filters(words=filters.words):
-        # Nothing else narrows them. Who types on sees the next number soon, and to count takes longer than to list.
+        # With many more than are counted, and no other filter, the number would be this in any case: counting takes
+        # longer than listing, and whoever types on soon asks again.
         return page, most, True
     narrowed = [*conditions, *_having(session, filters, most=MOST_LISTED)]
     total = _count(session, user_id, narrowed, now=now, most=most + 1)
@@ -201,7 +204,7 @@ def find_source(session: Session, user_id: UUID, message_id: UUID) -> Source | N
     return Source(*row) if row else None
 
 
-# A conversation that is in another space by now is none of this one's business.
+# The title of a conversation is told only where the conversation is in the memory's own space.
 _TOLD = """
 SELECT m.id, m.source_message, nullif(c.title, '')
 FROM memories m
@@ -270,7 +273,7 @@ def _entries(user_id: UUID, now: datetime) -> Select[*tuple[Any, ...]]:
 
 
 def _embedding_state(state: str) -> ColumnElement[bool]:
-    # Of the model that serves: what another failed at is nothing that the reader misses.
+    # Only failures of the active model count: whoever searches misses nothing by what another one failed at.
     failed = (
         select(Embedding.memory_id)
         .join(EmbeddingModel, (EmbeddingModel.user_id == Embedding.user_id) & (EmbeddingModel.id == Embedding.model_id))
@@ -284,7 +287,7 @@ def _embedding_state(state: str) -> ColumnElement[bool]:
 
 
 def _recalled_since(moment: datetime) -> ColumnElement[bool]:
-    # A search scores what it recalls.
+    # Each search writes the scores of what it recalls, so their time is that of the last recall.
     return (
         select(LastScore.memory_id)
         .where(LastScore.user_id == Memory.user_id, LastScore.memory_id == Memory.id, LastScore.computed_at >= moment)
@@ -337,7 +340,7 @@ def _having(session: Session, filters: Filters, *, most: int) -> Iterator[Column
         if (session.scalar(select(func.count()).select_from(found)) or 0) > most:
             yield or_(*(column.any_() == each for each in words))
         else:
-            # As one array, which leaves the planner no choice but to look each of them up.
+            # Given as one array, the ids are looked up one by one: the planner has no other choice.
             every = union_all(*(select(having(each, None).column_valued("every")) for each in words))
             yield Memory.id == any_(func.array(every.scalar_subquery(), type_=ARRAY(Uuid)))
 
@@ -355,7 +358,7 @@ def _conditions(session: Session, user_id: UUID, filters: Filters) -> tuple[Cond
     conditions = [_CONDITIONS[name](value) for name, value in given.items()]
     if filters.theme is not None:
         theme = select(Theme.id).where(Theme.user_id == user_id, Theme.slug == filters.theme)
-        # Equal to one value, and not among some: only that says to the planner that the index of themes will do.
+        # Written as an equality, and not with IN: only by that the planner sees that the index of themes will do.
         conditions.append(Memory.theme_id == theme.scalar_subquery())
     if filters.words is not None:
         found = typed(session, user_id, filters.words, active_only=filters.status == "active")

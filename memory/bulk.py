@@ -240,7 +240,7 @@ def move_many(
     along = {each: {"with": str(by)} for each, by in summaries.items()}
     along |= {each: {"replaced_by": str(by)} for each, by in replaced.items()}
     locked = _locked(session, user_id, [*ids, *along], target_id)
-    # Read anew: it may have been removed while we waited for it.
+    # Read once more, as somebody may have removed the space while we waited for its lock.
     target = lock_space(session, user_id, space)
     memories = [(memory, origin) for memory, origin in locked if origin.id != target.id]
     if not target.memory_enabled:

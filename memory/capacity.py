@@ -38,7 +38,7 @@ ON CONFLICT (user_id, memory_id) DO UPDATE SET
     total = excluded.total, computed_at = excluded.computed_at
 """).bindparams(bindparam("stale", type_=Interval()))
 
-# What weighs more since it was scored, or less, keeps the rest of its score.
+# Where the importance was changed since the score was written, the score gets the new one and keeps its other parts.
 _REWEIGH = text("""
 INSERT INTO last_scores (user_id, memory_id, relevance, recency, importance, total, computed_at)
 SELECT s.user_id, s.memory_id, s.relevance, s.recency, m.importance, s.total, s.computed_at

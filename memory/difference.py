@@ -82,7 +82,7 @@ def compare(stored: Reading, new: Reading) -> str | None:
         return "sign"
     if words != other_words and sorted(words) == sorted(other_words):
         return "order"
-    # In another language the word that is added may be its "not".
+    # Only in English a word may be added without another meaning: in another language it may be that one's "not".
     is_english = _ENGLISH_EVERY * (stored.english + new.english) >= len(words) + len(other_words)
     return "wording" if _reworded(words, other_words, MOST_EXTRA_WORDS if is_english else 0) else None
 

@@ -86,7 +86,8 @@ def _apart(contracted: re.Match[str]) -> str:
     return f"{_VERBS.get(verb, verb)} not"
 
 
-# Letter by letter, so that places stay. The last two are what a pattern that ignores case takes for an i.
+# Replaces letter by letter, so that places stay the same. The last two are what a pattern that ignores case takes for
+# an i.
 LOWER = str.maketrans(string.ascii_uppercase + "\u0130\u0131", string.ascii_lowercase + "ii")
 
 

@@ -13,7 +13,7 @@ from memory.errors import InvalidError
 from memory.models import ROLES, STATUSES, TYPES
 
 MAX_TEXT_BYTES = 64 * 1024
-# Of all texts of a batch: as long as it is stored, nobody else writes to its space.
+# The texts of a batch together: while it is being stored, nobody else writes to its space.
 MAX_BATCH_BYTES = 16 * 1024 * 1024
 MAX_TAGS = 32
 MAX_TAG_LENGTH = 64
@@ -50,7 +50,7 @@ class Draft:
     expires_at: datetime | None = None
     # The message of a conversation here that it was said in; whoever stores the draft has looked it up.
     source_message_id: UUID | None = None
-    # A text that is stored already, perhaps by an earlier version, which let one through that nobody can see.
+    # Whether the text is stored already. An earlier version may have let one through that nobody can see.
     stored: bool = False
 
     def __post_init__(self) -> None:

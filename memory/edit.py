@@ -171,7 +171,7 @@ def update(
     keep(session, memory, before, now=now, actor=actor, restored=restored)
     details = {"fields": _differing(memory, were), **told, **({"restored": restored} if restored is not None else {})}
     if was == "superseded" != memory.status:
-        # What takes that back is to leave it so again, and not archived.
+        # Recorded, so that an undo leaves the memory superseded again, and not archived.
         details["from"] = was
     record(session, user_id, "memory.updated", actor=actor, now=now, subject_id=memory_id, details=details)
     if locked is None:
@@ -225,7 +225,7 @@ def _carry_out(
     _apply(session, space, memory, plan, now, actor)
     memory.updated_at = now
     if plan.rewritten is not None:
-        # What was corrected is not to be found in any copy.
+        # The old text must not be found in any cache.
         drop_cached(session, memory.user_id, [memory.text], keys)
         _rewrite(session, memory, plan.rewritten, now)
     session.flush()
@@ -235,7 +235,8 @@ def _carry_out(
 def _differing(memory: Memory, were: Mapping[str, Any]) -> list[str]:
     """Return the names of the fields that a change has changed, in order; `were` are the values before it."""
     fields = {name for name, value in _values(memory, were).items() if value != were[name]}
-    # That it was said again tells an unpinning that it was not the pin alone.
+    # `manually_saved` is named even where it had that value: by it, an unpinning knows that the pin alone did not save
+    # it.
     return sorted(fields | ({"manually_saved"} & were.keys()))
 
 
@@ -281,7 +282,7 @@ def bring_back(
 
     Raises what `update` raises, and `NotFoundError` when the memory or the version is not there.
     """
-    # The memory itself is locked with what `update` locks beside it.
+    # Only the space is locked here; `update` locks the memory, together with what else it changes.
     place = select(Memory.space_id).where(Memory.user_id == user_id, Memory.id == memory_id)
     lock_spaces_of(session, user_id, place)
     changes = to_bring_back(session, get_revision(session, user_id, memory_id, number))
@@ -302,7 +303,7 @@ def _checked(memory: Memory, changes: Mapping[str, Any]) -> Draft:
     for name in ("tags", "source_ids"):
         if name in given:
             given[name] = tuple(given[name])
-    # A form sends the text along that nobody has touched.
+    # `stored` is also true of a text that is given and unchanged, as a form sends all of its fields.
     return Draft(**{"text": memory.text, **given, "stored": given.get("text", memory.text) == memory.text})
 
 
@@ -338,7 +339,8 @@ def _rewrite(session: Session, memory: Memory, item: Prepared, now: datetime) ->
 
 def _apply(session: Session, space: Space, memory: Memory, plan: _Plan, now: datetime, actor: str) -> None:
     draft, changes = plan.draft, plan.changes
-    # Forms and older versions bring the type along; only one that is another may pin what somebody has unpinned.
+    # Forms and restored versions give the type even where it stays; only another type may pin a memory that was
+    # unpinned.
     wished = "manually_saved" in changes or changes.get("type", memory.type) != memory.type
     for name in ("type", "expires_at", "manually_saved"):
         if name in changes:
@@ -371,7 +373,7 @@ def _superseded(session: Session, memory: Memory, older_id: UUID, now: datetime)
 
 def _freed(session: Session, memory: Memory) -> _Freed | None:
     """Return what no memory but this one supersedes; None where there is none."""
-    # It is locked with the memory.
+    # No lock is needed here: `lock_tied` has locked it together with the memory.
     older = session.get(Memory, (memory.user_id, memory.supersedes)) if memory.supersedes is not None else None
     if older is None or older.status != "superseded":
         return None

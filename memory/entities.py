@@ -78,7 +78,7 @@ def in_force(now: datetime) -> ColumnElement[bool]:
     named = select(EntityMention.id).where(
         EntityMention.user_id == Entity.user_id, EntityMention.entity_id == Entity.id, _is_said(now)
     )
-    # What is to expire stands in no notes: only where there are none must its time be asked.
+    # What expires stands in no notes, so the mentions are asked only of entities without any.
     return (Entity.mentions > 0) & ((Entity.notes != "") | named.exists())
 
 

@@ -28,7 +28,7 @@ LONGEST_CONTEXT = 300
 MOST_WAITING = 50
 _LEFT_OUT = "\n…\n"
 
-# What of a message its author said: all of it but what was recalled from here.
+# Returns what the author of a message said: its text without what was recalled from here.
 Own = Callable[[Message], str]
 
 
@@ -98,7 +98,7 @@ def _episodes(user_id: UUID, conversation_id: UUID) -> Select[Episode]:
 def _waiting(session: Session, conversation: Conversation, before: int) -> list[Message]:
     """Return the user's messages up to `before` that have had no reply, the oldest first."""
     scope = (conversation.user_id, conversation.id)
-    # Backwards from the end, by the index of sequence numbers: it stops at the first.
+    # Read from the end by the index of sequence numbers, which stops at the first that fits.
     replies = _replies(*scope).with_only_columns(Message.sequence).where(Message.sequence <= before)
     replied = session.scalar(replies.order_by(Message.sequence.desc()).limit(1)) or 0
     since = _messages(*scope).where(Message.role == "user", Message.sequence > replied, Message.sequence <= before)

@@ -44,13 +44,13 @@ def erase_user(session: Session, user_id: UUID, *, keys: Keys, now: datetime) ->
     lock_spaces(session, user_id)
     talks = select(Conversation.id).where(Conversation.user_id == user_id).order_by(Conversation.id)
     session.execute(talks.with_for_update())
-    # Whoever embeds holds the model, and comes to what it has embedded; whoever queues holds both, in the other order,
-    # and is let past.
+    # The embedder holds the model before it comes to the items. Whoever queues items holds them first and the model
+    # after, so this takes a lock that theirs does not wait for.
     models = select(EmbeddingModel.id).where(EmbeddingModel.user_id == user_id).order_by(EmbeddingModel.id)
     session.execute(models.with_for_update(key_share=True))
-    # Searches hold what they write scores of.
+    # Searches hold the memories whose scores they write.
     session.execute(select(Memory.id).where(Memory.user_id == user_id).order_by(Memory.id).with_for_update())
-    # Whoever purges holds these, and comes to the calls and cached vectors that tell of them.
+    # A purge holds forgotten rows before it comes to the calls and cached vectors that tell of them.
     session.execute(select(Forgotten.id).where(Forgotten.user_id == user_id).order_by(Forgotten.id).with_for_update())
     email = hold_to_erase(session, user_id).email
     _drop_copies(session, user_id, keys)
@@ -82,7 +82,7 @@ def erase_for_good(owner: Engine, user_id: UUID, *, keys: Keys, now: datetime) -
         except OperationalError as error:
             if not isinstance(error.orig, DeadlockDetected):
                 raise
-            # Who was at work meanwhile goes on now, and is waited for.
+            # The other side of the deadlock goes on now, and the next attempt waits for it.
     return _erase(owner, user_id, keys, now)
 
 

@@ -41,7 +41,7 @@ _NO_COLUMNS = frozenset(
     {"user_id", "api_key", "simhash", "text_digest", "template_digest", "subject_key", "predicate_key", "object_key"}
 )
 _FIRST = ("spaces", "themes", "memories", "conversations", "messages", "entities", "preferences")
-# What is deleted where it says a secret, with what it says.
+# Tables whose rows are deleted with a forgotten memory when they say the same, and what each row says.
 _SAYING: dict[Any, Callable[[Any], str]] = {
     RecallMark.__table__: lambda row: str(row.question),
     Fact.__table__: sentence,

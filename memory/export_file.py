@@ -28,14 +28,14 @@ from memory.models import Base
 
 # Came to the format later: a document of before is one that has none.
 _LATER = frozenset({"facts", "shares", "wordings"})
-# So did these columns, with what was so before.
+# Columns that came to the format later, with the values that older documents mean.
 _LATER_COLUMNS = {
     ("spaces", "extract_facts"): False,
     ("spaces", "roll_up"): False,
     ("conversations", "extracted_through"): 0,
     ("facts", "extracted"): False,
 }
-# Of a number, and of the bytes of a JSON value.
+# The largest number, and the most bytes of a JSON value.
 LARGEST = 10**9
 # The parser names each value by all the values that it is in: a file of nothing but brackets would fill the memory of
 # the machine. What may be kept is nested far less.

@@ -66,10 +66,11 @@ def record_calls(
     _hold_places(session, user_id, drafts)
     statement = insert(ToolCall).on_conflict_do_nothing().returning(ToolCall.id)
     added = set(session.scalars(statement, without_forgotten(session, user_id, list(rows.values()), keys, now)))
-    # Well before the totals can go past them meanwhile.
+    # Calls of long ago are added to the totals here. Those count as such well before the totals are settled for their
+    # time, as that may come to pass while this transaction lasts.
     if late := [call_id for call_id in added if rows[call_id]["created_at"] < now - SETTLED / 2]:
         count_late(session, user_id, late)
-    # Of one that is there twice, the first is the new one.
+    # A call that comes twice in one request is new the first time only.
     kept = [(call_id, call_id in added and ids.index(call_id) == place) for place, call_id in enumerate(ids)]
     repeats = [place for place, (_, new) in enumerate(kept) if not new]
     mine = (ToolCall.user_id == user_id, ToolCall.id.in_(ids[place] for place in repeats))
@@ -93,7 +94,7 @@ def _is_repeat(call: ToolCall, draft: CallDraft) -> bool:
     """Tell whether a call that is kept says what the draft says, as far as it still says it."""
     said = _row(draft, call.user_id, call.id, call.token_id, call.correlation_id, call.created_at)
     compared = set(said) - set(_SAID if is_redacted(call) else ())
-    # What a name said is gone with it.
+    # A name that was redacted cannot be compared.
     compared -= {name for name in _NAMES if getattr(call, name) == UNNAMED}
     if not call.duration_ms and not draft.duration_ms:
         # Migration 0027 could not tell apart who had said 0 and who nothing.

@@ -71,7 +71,7 @@ def drop_facts(
     said = facts_saying(session, needles, space_id, conversation_ids)
     if said:
         found = (Fact.user_id == func.app_user(), among(Fact.id, said))
-        # In one order, as two may forget what the same facts say.
+        # Locked in the order of their ids: two who forget at once may come to the same facts.
         session.execute(select(Fact.id).where(*found).order_by(Fact.id).with_for_update())
         run_unsynchronised(session, delete(Fact).where(*found))
     return said

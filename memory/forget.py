@@ -26,7 +26,7 @@ from memory.tombstones import bury, undo_until
 from memory.unsynchronised import run_unsynchronised
 
 UNDO_WINDOW = timedelta(minutes=10)
-# So many are looked for in what else tells of them while their space is locked.
+# Of a space that is forgotten, up to so many memories are purged at once, while the space is locked.
 PURGED_AT_ONCE = 1000
 
 
@@ -69,12 +69,12 @@ def forget(
     """
     memory = get_memory(session, user_id, memory_id)
     spaces = lock_spaces_of(session, user_id, places_of_both(user_id, [memory_id]))
-    # While its space is locked nobody sums it up there.
+    # The spaces are locked, so no summary of the memory is written there from here on.
     wanted = {memory_id, *summaries_of(session, user_id, [memory_id])}
     if memory not in lock_tied(session, user_id, wanted, spaces):
         raise NotFoundError("there is no such memory")
     forgetting, texts = forget_locked(session, memory, keys=keys, now=now, actor=actor, undo=undo)
-    # After what tells of it, as whoever purges locks them.
+    # Cached vectors come last, after all that tells of the memory, as in a purge.
     drop_cached(session, user_id, texts, keys)
     return forgetting
 
@@ -96,7 +96,7 @@ def forget_locked(
     cached of that, of all that is forgotten in one go: it has an order of its own.
     """
     user_id, memory_id, replaced = memory.user_id, memory.id, memory.supersedes
-    # What sums it up goes before it: by then nobody could tell.
+    # Summaries go before the memory: once that is gone, nobody could tell which they are.
     found = () if along else summaries_of(session, user_id, [memory_id])
     summaries: dict[UUID, UUID] = {}
     said: list[str] = []
@@ -195,7 +195,7 @@ def forget_all(
     here = select(Forgotten).where(*mine).order_by(Forgotten.id).execution_options(populate_existing=True)
     due = session.scalars(here).all() if len(ids) <= PURGED_AT_ONCE else ()
     purge_held(session, user_id, due, keys=keys, now=now, conversation_ids=conversation_ids, facts_of=removed)
-    # Before what was cached, as whoever purges locks them.
+    # Calls come before cached vectors, as in a purge.
     release_calls(session, conversation_ids)
     drop_cached(session, user_id, [text for row in rows.values() for text in texts_in(row)], keys)
 

@@ -98,7 +98,7 @@ def _matched(ours: Sequence[Any], offered: Sequence[Offered]) -> dict[int, Match
     """Return which of the offered messages are ours, by their places."""
     theirs = [(item.draft.role, _digest(item.draft.content)) for item in offered]
     rows, completing = _by_ids(ours, offered, theirs)
-    # Who is known by an id stands for itself alone, and holds the others in their order.
+    # A message that is known by an id stands for itself alone, and fixes where the others can be.
     known = {row.id: place for place, (row, _) in rows.items()}
     our_words = [("", str(row.id)) if row.id in known else (row.role, row.digest) for row in ours]
     their_words = [("", str(rows[place][0].id)) if place in rows else words for place, words in enumerate(theirs)]

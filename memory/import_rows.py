@@ -86,7 +86,8 @@ def check_wordings() -> Check:
 
 
 def _check_said(row: Row) -> None:
-    # What says it goes blank with its memory: of an empty one, that is every empty text.
+    # An empty text is refused: a text that says what a forgotten memory said is blanked, and every empty text would say
+    # the same.
     check_text(row["text"])
 
 

@@ -105,7 +105,7 @@ def import_document(
 def _keep_writers_away(session: Session, user_id: UUID) -> None:
     """Wait for whoever writes to the account, and keep others waiting until this transaction ends."""
     lock_versions(session, user_id)
-    # Stronger than the lock that writers of a space take: a conversation is begun without it.
+    # A stronger lock than the one that writers of a space take, as a conversation is begun without theirs.
     session.execute(select(Space.id).where(Space.user_id == user_id).order_by(Space.id).with_for_update())
 
 
@@ -197,7 +197,7 @@ def _insert(session: Session, table: Table, user_id: UUID, batch: list[Row], fir
         if len(batch) == 1:
             field, said = wrong
             raise InvalidError(place_of(table.name, first, field), said) from None
-        # Which row it is the database does not say: each half is tried by itself.
+        # The database does not say which row it refused, so each half is tried by itself.
         middle = len(batch) // 2
         _insert(session, table, user_id, batch[:middle], first)
         _insert(session, table, user_id, batch[middle:], first + middle)
@@ -271,7 +271,7 @@ def _drop_unnamed(session: Session, user_id: UUID) -> None:
 
 def _check_chains(replaced: Mapping[UUID, UUID]) -> None:
     """Refuse memories that replace each other in a circle: whoever follows them would never arrive."""
-    # Those from which one arrives; each link is followed once, however long the chain.
+    # Memories from which an end is reached. Each link is followed once, however long the chain is.
     arriving: set[UUID] = set()
     for first in replaced:
         chain: set[UUID] = set()

@@ -37,7 +37,7 @@ def end(session: Session, user_id: UUID, session_key: str, *, now: datetime, act
     A space that becomes incognito by default later is so for this session too: see `follow_defaults`.
     """
     _check_key(session_key)
-    # Now there is a row, which nobody else counts in until we have told what it says.
+    # This makes sure that there is a row to lock, so that nobody else counts in it until it was read.
     count_refusals(session, user_id, session_key, 0, now)
     refused = session.get_one(IncognitoSession, (user_id, session_key), with_for_update=True).refused_writes
     _set(session, user_id, session_key, active=False, now=now)
@@ -55,7 +55,7 @@ def _check_key(session_key: str) -> None:
 def _set(session: Session, user_id: UUID, session_key: str, *, active: bool, now: datetime) -> None:
     fresh = {"active": active, "refused_writes": 0, "ended_at": None if active else now, "started_at": now}
     statement = insert(IncognitoSession).values(user_id=user_id, session_key=session_key, **fresh)
-    # Only an end tells how many writes were refused, by the default of a space too.
+    # A start keeps the count of refused writes, as only an end tells it; an end keeps when the session started.
     kept = "refused_writes" if active else "started_at"
     values = {name: value for name, value in fresh.items() if name != kept}
     keys = [IncognitoSession.user_id, IncognitoSession.session_key]
@@ -79,7 +79,7 @@ def _drop_silent(session: Session, user_id: UUID) -> None:
     by_default = select(Space.id).where(Space.user_id == user_id, Space.incognito_default).exists()
     said_nothing = or_(IncognitoSession.active.is_(None), IncognitoSession.active.is_(False) & ~by_default)
     mine = (IncognitoSession.user_id == user_id, IncognitoSession.refused_writes == 0, said_nothing)
-    # What another transaction holds is left for the next end: two that end at once would wait for each other.
+    # Rows that another transaction holds are left for the next end: two that end at once would wait for each other.
     keys = select(IncognitoSession.session_key).where(*mine).with_for_update(skip_locked=True)
     gone = delete(IncognitoSession).where(IncognitoSession.user_id == user_id, IncognitoSession.session_key.in_(keys))
     run_unsynchronised(session, gone)
@@ -101,7 +101,7 @@ def closed_by_default(session: Session, user_id: UUID, session_key: str) -> Sequ
     """Return the spaces that are incognito in this session by their own default."""
     mine = select(Space).where(Space.user_id == user_id, Space.incognito_default)
     closed = session.scalars(mine).all()
-    # The session's own switch is the same for each.
+    # One space is asked for all: only the session's own switch could still make a difference, and it has one.
     return closed if closed and is_on(session, user_id, session_key, closed[0]) else ()
 
 
@@ -113,7 +113,7 @@ def count_refusals(session: Session, user_id: UUID, session_key: str, writes: in
     statement = insert(IncognitoSession).values(
         user_id=user_id, session_key=session_key, active=None, refused_writes=writes, started_at=now
     )
-    # In one statement: between two, an end could take away the row that the first one found.
+    # Inserted or added to in one statement: between two, an end could remove the row that the first one found.
     keys = [IncognitoSession.user_id, IncognitoSession.session_key]
     more = {"refused_writes": IncognitoSession.refused_writes + statement.excluded.refused_writes}
     session.execute(statement.on_conflict_do_update(index_elements=keys, set_=more))

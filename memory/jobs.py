@@ -16,7 +16,7 @@ from memory.embedding.queue import statement, wake
 from memory.errors import NotFoundError
 from memory.shelves import SHELVES
 
-# What is due for longer is stuck.
+# What has been due for longer than this is stuck.
 STUCK_AFTER = timedelta(minutes=5)
 KINDS = {shelf.name: shelf for shelf in SHELVES}
 
@@ -133,5 +133,5 @@ def retry_job(session: Session, user_id: UUID, kind: str, item_id: UUID, *, now:
         done = session.execute(statement(_RETRY, shelf), {**values, "now": now, "stuck": now - STUCK_AFTER})
     if done is None or not done.rowcount:
         raise NotFoundError("there is no such job that failed or is stuck")
-    # Its provider may be what it waits for.
+    # The job may wait because its provider rests.
     wake(session, user_id)

@@ -22,8 +22,8 @@ def let_go(session: Session, user_id: UUID, memory_id: UUID, *, keys: Keys, now:
     So are the summaries that went with it. Returns the message that it was said in, which stays with its conversation.
     """
     along = session.scalars(select(Forgotten.id).where(Forgotten.user_id == user_id, went_with([memory_id]))).all()
-    # These alone: of whatever else is due there may be so much that it takes the worker minutes. In the order of their
-    # ids, as everybody locks them.
+    # Only these are purged here: what else is due may take the worker minutes. In the order of their ids, as everybody
+    # locks them.
     rows = {each: purge_forgotten(session, user_id, each, keys=keys, now=now) for each in sorted({memory_id, *along})}
     for each in rows:
         record(session, user_id, "memory.let_go", actor=actor, now=now, subject_id=each)

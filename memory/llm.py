@@ -19,10 +19,10 @@ from memory.certificates import trusted
 from memory.whole_answers import ENCODINGS, TooLargeError, TooSlowError, pause_asked, read_whole
 
 TIMEOUT = 20.0
-# An endpoint that has just failed is left alone so long, or every request would wait for it in turn.
+# After a failure an endpoint is not asked for so long: every request would wait for it in turn.
 PAUSE = 30.0
 LARGEST_ANSWER = 1 << 20  # bytes
-# A text may be too much for a model that does well with others: so many in a row are not.
+# One useless answer may be due to its text; so many in a row are due to the model.
 _MOST_USELESS = 3
 _PATH = "/chat/completions"
 _T = TypeVar("_T")

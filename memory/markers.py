@@ -154,7 +154,8 @@ def _spans(text: str) -> Iterator[tuple[int, int]]:
             yield _paragraph_start(text, done, delimiter.start) if delimiter.shuts else delimiter.start, delimiter.end
             done = delimiter.end
     if opened is not None and latest is not None:
-        # Cut off inside an entry, all that follows is of that; cut off after one, what follows is something else.
+        # Where an entry is cut off, all that follows belongs to it; where the cut is behind an entry, what follows does
+        # not.
         yield opened.start, latest.end if latest.shuts else len(text)
 
 

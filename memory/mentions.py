@@ -15,7 +15,7 @@ from memory.enrichment.findings import TYPESET, Name
 from memory.ids import new_id
 from memory.models import Entity, EntityMention
 
-# Up to this confidence a detector knows that something is a name, and guesses what kind of thing it names.
+# A detector that is no surer than this knows that something is a name, and guesses what kind of thing it names.
 UNSURE = 0.8
 # Name key and type.
 Kind = tuple[str, str]
@@ -62,7 +62,7 @@ def mention(
         session.execute(insert(EntityMention).values(rows))
     old = [row.id for row in before if row.place not in elsewhere]
     if old:
-        # After the new ones: an entity that is named again keeps its id.
+        # Old mentions go after the new ones came, so that an entity that is named again keeps its id.
         session.execute(delete(EntityMention).where(EntityMention.user_id == user_id, EntityMention.id.in_(old)))
 
 

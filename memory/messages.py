@@ -183,7 +183,8 @@ class _Writer:
         self.conversation.message_count = self._before + len(added)
         self.conversation.total_tokens += self._tokens
         if any(item.outcome != "duplicate" for item in stored):
-            # Always later than before, whatever the clocks say: copies of the conversation are told by it.
+            # Later than before in any case, even if the clock was set back: copies of the conversation compare this
+            # moment.
             self.conversation.updated_at = max(self.scribe.now, self.conversation.updated_at + _TICK)
         self._entitle(added)
         self.session.flush()
@@ -243,7 +244,7 @@ class _Writer:
             )
             for number, outcome in zip(wanted, outcomes, strict=True):
                 result[number] = Stored(stored[number].message, stored[number].outcome, outcome)
-        # After the others, as one may repeat what this very call made a memory of.
+        # After all others, as a message may repeat what this very call made a memory of.
         return self._with_known_memories(result)
 
     def _with_known_memories(self, stored: list[Stored]) -> list[Stored]:
@@ -294,6 +295,6 @@ def _is_repeat(old: Message, draft: MessageDraft) -> bool:
     if old.role != draft.role:
         return False
     if draft.partial:
-        # A second attempt may be cut earlier than the first, or the first may have arrived whole.
+        # A message that is sent again may be cut earlier than the first time, or may have arrived whole then.
         return old.content.startswith(draft.content)
     return not old.partial and (old.content, old.payload) == (draft.content, draft.payload)

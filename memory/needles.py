@@ -49,13 +49,13 @@ class Needles:
         self._whole = {rest for rest in map(trimmed, bare) if len(rest) < SHORTEST_WITHIN}
         words = {text: _wording(text) for text in bare if len(text) >= SHORTEST_WITHIN}
         self._within = {said for said in words.values() if len(said) >= SHORTEST_WITHIN}
-        # Of hardly anything but signs.
+        # Texts that are hardly anything but signs are looked for with their signs.
         self._signed = {_without_end(text) for text, said in words.items() if len(said) < SHORTEST_WITHIN}
         many = self._within if len(self._within) > MOST_ASKED else ()
         self._inner = _by_inner_word(many)
         self._rare_parts = _rare_parts(set(many).difference(*self._inner.values()))
-        # Some word of many is in almost everything, so that asking for them would spare nothing. What a memory said in
-        # all of its versions is mostly told by few.
+        # With many words, one of them is in almost every call, so asking the database for them spares nothing. What one
+        # memory said in all of its versions has few.
         longest = {_longest_word(text) for text in self._whole | self._within | self._signed}
         self._words = longest if len(longest) <= MOST_ASKED else {""}
 
@@ -125,16 +125,16 @@ class Needles:
 
         A small part of the work of `in_value`, as the value is not taken apart.
         """
-        # Letters and digits are written as they are.
+        # JSON writes letters and digits as they are, so a word can be looked for before anything is taken apart.
         plain = without_case(written)
         if not any(word in plain for word in self._words) and not _HAS_BY_NUMBER.search(written):
             return False
         if "\\\\" in written or _HAS_ADDRESS.search(written):
-            # JSON or an address may stand in it: of what is coded there, little is seen without taking it apart. One
-            # value is on each line.
+            # JSON or an address may be coded in a value, which shows only when it is taken apart. Each line has one
+            # value.
             return any(self.in_value(json.loads(value)) for value in written.split("\n"))
         bare = caseless(_unescaped(written))
-        # A short text is the whole of a string: nothing but white space stands between the quote and it.
+        # A short text counts only as a whole string: between the quote and the text there is nothing but white space.
         whole = any(f'"{text}' in bare or f'" {text}' in bare for text in self._whole)
         return whole or self._stands_in(bare)
 
@@ -196,7 +196,8 @@ def _inner_words(text: str) -> list[str]:
 def _rare_parts(texts: Collection[str]) -> dict[str, list[tuple[int, str]]]:
     """Return each text, and at what offset, by a part of it which few others share: many begin alike."""
     rare: dict[str, list[tuple[int, str]]] = defaultdict(list)
-    # Few parts of each set most texts apart. Of thousands all parts are counted in seconds, and kept for those left.
+    # At first only some parts of each text are counted, which set most texts apart; all parts, which take seconds, only
+    # of those left.
     for step in (SHORTEST_WITHIN * 2, 1):
         places = {text: range(0, len(text) - SHORTEST_WITHIN + 1, step) for text in texts}
         parts = {text: [text[n : n + SHORTEST_WITHIN] for n in each] for text, each in places.items()}
@@ -212,7 +213,7 @@ def _rare_parts(texts: Collection[str]) -> dict[str, list[tuple[int, str]]]:
 
 
 def _meant(escapes: str) -> str:
-    # A longer run may be what somebody said, which is not to be kept.
+    # A longer run may be what somebody said, and must not stay in the memory of the process.
     return _sign(escapes) if len(escapes) <= LONGEST_SIGN else _read_as(escapes)
 
 

@@ -23,10 +23,10 @@ from memory.prepared import Prepared
 from memory.text import NEAR, bands, from_signed, hamming, to_signed
 from memory.trace import Neighbour
 
-# A question that the user must decide is worth asking about the latest few, not about hundreds.
+# A draft that may update many memories is linked to the latest few: the user has to decide on each.
 MOST_LINKS = 3
-# Whole texts that a draft is held against, the nearest that it may repeat and the newest that it may update, and that a
-# batch keeps at hand.
+# How many whole texts a draft is compared with, of those that it may repeat and of those that it may update, and how
+# many a batch keeps in mind.
 _READ = 8
 
 
@@ -38,14 +38,16 @@ class Neighbourhood:
         self._by_digest: dict[bytes, Memory] = {}
         self._alike = Alike()
         self._by_template: dict[bytes, deque[Memory]] = {}
-        # Of a batch of a thousand likenesses each is compared with all before it: as words they would fill the memory.
+        # Kept as sketches, as the words of a thousand texts that are all compared with each other would fill the
+        # memory.
         self._sketches: dict[str, Sketch] = {}
         self._read = lru_cache(maxsize=_READ)(read)
 
     def load(self, items: Sequence[Prepared]) -> None:
         """Fetch every row that a draft may meet: by digest, by one of the four bands, by template."""
         near = self._load_near(items)
-        # What has expired is not said again by who says the same: with it, what it said before would come back.
+        # An expired memory is set aside first, and a draft that says the same is stored as new: merged into it, what it
+        # said before would come back.
         expired = set_aside(self._session, self._space.user_id, near, self._now)
         for memory in near:
             if memory.id not in expired:
@@ -62,7 +64,7 @@ class Neighbourhood:
         """Return the row that a draft repeats, None for none, and its neighbours: that row, then what it may update."""
         exact = self._by_digest.get(item.digest)
         same = exact or self._same(item)
-        # One more, where that is the one which is merged into.
+        # One more than are read, as the one that the draft merges into may be among them.
         others = [memory for memory in self._alike.newest(item.simhash, _READ + 1) if memory is not same]
         if same is None:
             return None, self._rivals(item, [*others, *self._by_template.get(item.template or b"", ())])
@@ -118,7 +120,8 @@ class Neighbourhood:
         """Return the nearest row that the draft repeats in other words; beyond a few that may be one with it, none."""
         fitting = self._alike.of_one_frame(item.draft.text, item.simhash)
         likely = (memory for memory in fitting if may_be_one(self._sketch(memory), self._sketch(item.draft)))
-        # Texts that differ in a name alone can be made by the thousand, and each would be read anew for each other.
+        # A few are compared at most: thousands of texts may differ in a name alone, and each would be read for each
+        # other.
         return next((memory for memory in islice(likely, _READ) if self._differs(memory, item) is None), None)
 
     def _differs(self, memory: Memory, item: Prepared) -> str | None:
@@ -136,7 +139,7 @@ class Neighbourhood:
         """
         found: list[Neighbour] = []
         newest = sorted({memory.id: memory for memory in others}.values(), key=attrgetter("id"), reverse=True)
-        # What is merged may differ from none of hundreds: these are not all read for that.
+        # A few are read at most: a draft may be near hundreds of memories that it does not differ from.
         for memory in newest[:_READ]:
             if len(found) == MOST_LINKS:
                 break

@@ -35,7 +35,7 @@ def purge(session: Session, user_id: UUID, *, keys: Keys, now: datetime, most: i
     rows = select(Forgotten).where(Forgotten.user_id == user_id, Forgotten.purge_at <= now).order_by(Forgotten.id)
     due = session.scalars(rows.limit(most).with_for_update(skip_locked=True)).all()
     gone = purge_held(session, user_id, due, keys=keys, now=now)
-    # After others are waited for, who may wait for a notebook.
+    # Last, as those who are waited for above may themselves wait for a notebook.
     drop_removed(session, user_id, now)
     stones = session.execute(delete(Tombstone).where(Tombstone.user_id == user_id, Tombstone.expires_at <= now))
     return gone + int(stones.rowcount)  # type: ignore[attr-defined]
@@ -80,11 +80,12 @@ def purge_held(
         questions = [question for each in held for question in saying[each]]
         said = {each: texts for each, texts in said.items() if not any(map(Needles(texts).in_text, questions))}
         needles = _needles_of(said)
-    # In one go, as each locks what it blanks in the order that everyone does.
+    # All in one call, as each call locks what it blanks in the order that everyone keeps.
     _blank(session, list(said), needles, marked, conversation_ids, facts_of)
     if not said:
         return 0
-    # Of what was forgotten once more: it may have been asked for in its own words since.
+    # Once more after the forgetting, as somebody may have searched for these very words since, which caches their
+    # vector.
     drop_cached(session, user_id, [text for texts in said.values() for text in texts], keys)
     session.flush()
     gone = [row for row in due if row.id in said]
@@ -109,7 +110,7 @@ def redact_all(session: Session, user_id: UUID, memory_ids: Sequence[UUID], text
     caller holds no forgotten row yet; what the caller needs of spaces is locked before.
     """
     needles = Needles(texts)
-    # Before what `redact` locks: whoever purges holds forgotten rows when they come to that.
+    # Forgotten rows are locked before what `redact` locks, as in a purge.
     marked = _lock_marked(session, user_id, _saying(session, user_id, memory_ids, needles), wait=True)
     _blank(session, memory_ids, needles, marked)
 
@@ -145,7 +146,7 @@ def _blank(
     facts_of: UUID | None = None,
 ) -> None:
     redact(session, memory_ids, needles, conversation_ids, facts_of=facts_of)
-    # After calls, as whoever deletes a conversation locks them.
+    # Goals come after calls, as in the deletion of a conversation.
     drop_goals(session, needles)
     for forgotten in marked:
         links = forgotten.row[LINKS]

@@ -36,7 +36,8 @@ MOST_COMPARED = 2_000
 LONGEST_RUN = 10
 # Characters of a folded memory: one sign of three bytes may stand for eighteen (U+FDFA), and nothing grows by more.
 LONGEST_FOLDED = 6 * MAX_TEXT_BYTES
-# Of the latest calls, texts are compared too: cut ones, those of episodes and entities, and what is active no more.
+# What the latest so many calls returned is compared by its text as well: cut snippets, episodes, entities, and memories
+# that are not active any more, none of which has a digest to be found by.
 RECENT_CALLS = 50
 RECENT_ITEMS = 300
 READ_CHARACTERS = 8_000
@@ -46,7 +47,7 @@ FORMS = range(3)
 # Places in texts where recalled text may stand, that are compared at once.
 MOST_AT_ONCE = 20_000
 
-# Calls that answered with memories. Those that write name memories too, and what was just written was not recalled.
+# Calls that answered with memories. Calls that write name memories too, but what was just written was not recalled.
 _RECALLING = """origin = 'server' AND success AND (hits > 0 OR tool = 'memory_get')
   AND created_at BETWEEN :since AND :now"""
 _CALLS = sql(f"""

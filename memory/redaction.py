@@ -20,7 +20,7 @@ from memory.revisions import texts_of
 from memory.telling import moment, told_since
 
 REDACTED: dict[str, Any] = {"redacted": True}
-# In place of a name that says it, of a tool, of what it did or of a request.
+# Stands for a name that says a forgotten text: of a tool, of an operation, or of a request.
 UNNAMED = "redacted"
 
 _COLUMNS = (
@@ -76,7 +76,8 @@ class Calls:
         self._session, self._needles = session, needles
         self._begun, self._where = moment(session), _MINE
         self._found: set[UUID] = set()
-        # Those of them that say a text themselves, and the paths that do; then whatever calls have a name that does.
+        # `_saying` are those of the found calls that carry a text themselves, and `_paths` the paths that do. `_named`
+        # are all calls with a name that does, and `_names` these names.
         self._saying: set[UUID] = set()
         self._paths: set[str] = set()
         self._named: set[UUID] = set()
@@ -109,7 +110,7 @@ class Calls:
         The calls of these conversations, which the caller is about to release, are locked with them in one order.
         """
         if conversation_ids or self._named:
-            # In one order, all of both.
+            # All of these calls are locked in the order of their ids.
             every = sorted(self._found | self._named)
             self._session.execute(select(func.hold_tool_calls(every, list(conversation_ids))))
         if self._named:
@@ -134,13 +135,13 @@ def _that_may_tell(
 ) -> list[UUID]:
     """Return the calls that may have to be blanked, reading what each says once, as one text."""
     affected = func.unnest(ToolCall.affected_ids).column_valued("affected")
-    # Looked up by hash, one by one: overlap would compare each with each.
+    # Each affected id is looked up by a hash; the overlap operator would compare each with each.
     named = select(affected).where(among(affected, memory_ids)).exists()
     texts = (ToolCall.error, ToolCall.affected_paths, ToolCall.correlation_id, *(_of_theirs(each) for each in _NAMED))
     parts = (ToolCall.arguments, ToolCall.result, *map(func.to_jsonb, texts))
     said = func.concat_ws("\n", *(cast(part, SqlText) for part in parts))
     statement = select(ToolCall.id, named, said)
-    # The database is not asked for the texts: what is upper and lower case there is not what it is here.
+    # Texts are compared here and not in the database, whose upper and lower case are not Python's.
     return [
         call_id
         for call_id, is_named, written in _read(session, statement, where, named, said, needles.pattern())

@@ -44,7 +44,7 @@ class RedisLink:
             client_name="commonplace",
         )
         self._breaker = Breaker(pause)
-        # With a mark of its own each time that a name is to be dropped.
+        # Names to be dropped, each with a new mark every time that it is asked for.
         self._owed: dict[str, object] = {}
         self._lock = threading.Lock()
         register(self)
@@ -91,7 +91,8 @@ class RedisLink:
             self._client.delete(*(name for name, _ in portion))
             with self._lock:
                 for name, mark in portion:
-                    # What is to be dropped anew since was perhaps written again after our deletion.
+                    # A name with another mark was to be dropped once more since, as it may have been written again
+                    # after our deletion.
                     if self._owed.get(name) is mark:
                         del self._owed[name]
 

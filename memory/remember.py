@@ -82,7 +82,7 @@ def remember_many(
     writer = _Writer(session, locked, now)
     stones = graveyard(session, user_id, locked.id, keys, now)
     refused = [writer.refuse(item, stones) for item in prepared]
-    # What is refused leaves nothing, no theme either.
+    # Refused drafts leave nothing behind, so their themes are not made.
     stored = [item for item, why in zip(prepared, refused, strict=True) if why is None]
     themes = {item.draft.theme for item in stored if item.draft.theme}
     writer.themes = ensure_themes(session, user_id, themes, now)
@@ -105,7 +105,7 @@ class _Writer:
         self.now = now
         self.themes: dict[str, UUID] = {}
         self.created: list[Memory] = []
-        # What is said in other words than the memory that it merges into.
+        # Drafts that merged into a memory which says the same in other words.
         self.merged: list[Merged] = []
         self._neighbourhood = Neighbourhood(session, space, now)
         self._last: Memory | None = None
@@ -159,7 +159,7 @@ class _Writer:
         memory.expires_at = _later(memory.expires_at, draft.expires_at)
         memory.updated_at = self.now
         if draft.manually_saved:
-            # Said again without that wish, an unpinned memory stays unpinned.
+            # Only with that wish: a memory that was unpinned stays so when it is merely said again.
             apply_pinning_policy(memory)
         if not neighbours[0].exact:
             self.merged.append(Merged(memory.id, item.digest, draft.text, self.now))
@@ -173,7 +173,7 @@ class _Writer:
         """Return the fields of a draft that a merge does not take over, though they say something else."""
         theme_id = self.themes.get(draft.theme or "")
         asked_and_kept: dict[str, tuple[Any, Any]] = {
-            # Nobody can tell a default from the same word given.
+            # A caller who gave the default cannot be told from one who gave nothing.
             "type": (draft.type if draft.type != DEFAULT_TYPE else None, memory.type),
             "role": (draft.role if draft.role != DEFAULT_ROLE else None, memory.role),
             "theme": (theme_id, memory.theme_id or theme_id),
@@ -290,7 +290,7 @@ def _with_trim(outcome: Outcome, trimmed: tuple[UUID, ...]) -> Outcome:
     told = replace(outcome, trace=replace(outcome.trace, trimmed=trimmed))
     if told.kept is not None or told.id is None:
         return told
-    # Whoever stored it must not take it for kept.
+    # The trim took the memory that was just stored, so its outcome must not look as if it were kept.
     why = f"{told.trace.reason}; not kept, as the space is full and all else in it weighs more"
     return replace(told, embedding="none", trace=replace(told.trace, reason=why))
 

@@ -80,13 +80,13 @@ def restore_held(
     session.delete(forgotten)
     memory.needs_embedding, memory.updated_at = True, now
     if memory.enriched_version is not None:
-        # The sentences that name entities went with it, and are looked for again; its importance has its share.
+        # Its mentions of entities went with it, and have to be found again. Its importance has what they add already.
         memory.enriched_version = 0
     session.add(memory)
     _relink(session, memory, links)
     session.add_all(unpacked(user_id, memory_id, links.get(VERSIONS, ())))
     session.flush()
-    # When each was said is not known any more: all of them before what is said from now on.
+    # When each wording was said is not known any more: all count as said now, before what is said from now on.
     merged = [Merged(memory_id, text_digest(each), each, now) for each in links.get(WORDINGS, ())]
     keep_wordings(session, user_id, merged)
     enqueue(session, user_id, [memory_id], now)
@@ -262,7 +262,7 @@ def _leave_word(session: Session, memory: Memory, other_id: UUID, name: str, tie
     if other is None:
         return
     links = other.row[LINKS]
-    # A column holds one; the lists of links hold many.
+    # A tie is one value in a column of the row, or one of many in a list of its links.
     added = {LINKS: {**links, name: [*links[name], tie]}} if name in links else {name: tie}
     other.row = {**other.row, **added}
     session.flush()

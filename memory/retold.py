@@ -46,7 +46,7 @@ def without_forgotten(
         normalised = normalise(text)
         return stones.blocks(text, normalised, simhash64(normalised)) is not None
 
-    # All calls of a request are told at once, and go on being of one.
+    # All calls of one request get the same new id, as they are told together.
     names = {"tool": UNNAMED, "operation": UNNAMED, "correlation_id": uuid4().hex}
 
     def is_named(name: str | None) -> bool:

@@ -146,7 +146,7 @@ def list_revisions(
 
 def get_revision(session: Session, user_id: UUID, memory_id: UUID, number: int) -> Revision:
     """Return one version that was replaced; raises `NotFoundError`."""
-    # No number of ours is longer than a column of them.
+    # A larger number than a column holds is of no version.
     found = session.get(Revision, (user_id, memory_id, number)) if 0 < number < 1 << 31 else None
     if found is None:
         raise NotFoundError("there is no such version of this memory")

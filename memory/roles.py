@@ -28,7 +28,8 @@ def set_role(session: Session, user_id: UUID, role: str, *, now: datetime, actor
     if role not in ROLES:
         raise InvalidError("role", f"must be one of {', '.join(ROLES)}")
     if role == "user":
-        # Before the user, as those who write with a token lock them: two orders would wait for each other.
+        # Tokens are locked before the user, as by those who write with a token; in another order both could wait for
+        # each other.
         session.execute(_held_by(user_id).with_only_columns(Token.id))
     user, is_last = _hold(session, user_id)
     if user.role == role:
@@ -80,8 +81,9 @@ def hold_to_erase(session: Session, user_id: UUID) -> User:
 
 def _hold(session: Session, user_id: UUID) -> tuple[User, bool]:
     """Return a user, locked, and whether there would be no admin without this one."""
-    # All admins in one order: of two that take it from each other at the same moment, one must stay. What is written
-    # for them goes on, but for this user, who is locked at once as it is to be: who has written waits for nothing then.
+    # All admins are locked in the order of their ids: of two who take the role from each other at the same moment one
+    # must stay. Their work goes on under that lock. This user alone is locked entirely from the start, so that nobody
+    # who has written for them can wait for us while we wait for a stronger lock.
     rows = select(User.id).where(or_(User.role == "admin", User.id == user_id)).order_by(User.id)
     users = {each: _locked(session, each, key_share=each != user_id) for each in session.scalars(rows).all()}
     user = users.pop(user_id, None)

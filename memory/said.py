@@ -10,7 +10,7 @@ from sqlalchemy.orm import Session
 from memory.driver import fetch
 from memory.threads import MOST_WORDS
 
-# As many of the words must meet in one conversation: any long one has a word of a question.
+# A conversation must have a third of the words: any long one has some word of a question.
 _SHARE = 3
 
 # By the postings of its episodes, then what of the words stands in its messages letter by letter: that is looked for

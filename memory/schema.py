@@ -97,7 +97,7 @@ def _admit_app_role(connection: Connection, databases: Databases, keys: Keys) ->
     query = "SELECT rolsuper, rolcreatedb, rolcreaterole, rolbypassrls FROM pg_roles WHERE rolname = :role"
     found = connection.execute(text(query), {"role": role}).one_or_none()
     verb = "ALTER" if found else "CREATE"
-    # Whoever lacks a right may not even say that a role that is there shall lack it too.
+    # PostgreSQL lets nobody mention a right of a role that they lack themselves, not even to take it away.
     rights = " ".join(word for word, has in zip(_RIGHTS, found or _RIGHTS, strict=True) if has)
     password = keys.password(role)
     statement = sql.SQL(f"{verb} ROLE {{role}} LOGIN {rights} PASSWORD {{password}}")

@@ -48,7 +48,7 @@ ON CONFLICT (user_id, conversation_id) DO UPDATE SET
     expires_at = excluded.expires_at
 """)
 
-# Held from then on: whoever sets another goal, or forgets it, comes after what is copied of it.
+# Locked from here on: whoever sets another goal or forgets it comes after the copy that is made of it.
 _PROLONG = text("""
 UPDATE session_states SET expires_at = :expires_at
 WHERE user_id = :user_id AND conversation_id = :conversation_id AND expires_at > :now
@@ -154,7 +154,7 @@ def drop_states(session: Session, user_id: UUID, conversation_ids: Collection[UU
     """Drop all that is kept of these conversations: from the table now, from Redis when the transaction commits."""
     if not conversation_ids:
         return
-    # Before the states, as whoever keeps one holds its conversation first.
+    # Conversations before states, as a state is kept while its conversation is held.
     session.execute(_LOCK, {"user_id": user_id, "ids": list(conversation_ids)})
     session.execute(
         delete(SessionState).where(
@@ -176,7 +176,7 @@ def drop_goals(session: Session, needles: Needles) -> None:
     said = {each: user_id for user_id, each, text_ in goals if needles.in_text(text_)}
     if said:
         found = (mine, SessionState.conversation_id.in_(said))
-        # In one order, as two may forget what the same goals say.
+        # Locked in the order of their ids: two who forget at once may come to the same goals.
         session.execute(
             select(SessionState.conversation_id).where(*found).order_by(SessionState.conversation_id).with_for_update()
         )
@@ -248,5 +248,5 @@ def _read(client: Redis, name: str, fields: Sequence[str]) -> dict[str, Any]:
     try:
         return {field: json.loads(value) for field, value in zip(fields, found, strict=True) if value is not None}
     except ValueError:
-        # Whoever wrote that, it was not this server: the originals are at hand.
+        # This server did not write that; what it was a copy of is read instead.
         return {}

@@ -25,7 +25,7 @@ class ShownCall:
 
     call: ToolCall
     token: Token | None
-    # Its names that say what is forgotten.
+    # Those of the call's names that say what is forgotten.
     hidden: Collection[str]
     arguments: Any
     result: Any

@@ -25,7 +25,7 @@ def summarise(session: Session, space: Space, *, now: datetime) -> dict[str, Any
         Memory.status == "active",
         Memory.unexpired(now),
     )
-    # By the index alone, unlike what follows.
+    # An index alone answers this, unlike what follows.
     counts = func.count(), func.count().filter(Memory.pinned), func.count().filter(Memory.needs_embedding)
     kinds = session.execute(
         select(Memory.type, *counts).where(*scope).group_by(Memory.type).order_by(Memory.type)

@@ -27,7 +27,7 @@ COUNTED = {
 SETTLED = timedelta(hours=1)
 
 
-# As whoever moves the totals forward: that row first.
+# Locks the row of the totals first, as the task that moves them forward does.
 _HOLD = text("SELECT counted_until FROM totals WHERE name = 'calls' FOR UPDATE")
 _ADD_LATE = text("""
 UPDATE totals t SET total = t.total + late.number

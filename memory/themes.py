@@ -39,7 +39,7 @@ def list_themes(
     has memories there alone. `named` is a part of the slug or the name, in any case; `after` is the number and
     the slug of the theme that those of the next page follow.
     """
-    # Of columns that the index of themes has: the memories themselves need not be looked at.
+    # Counts only columns that the index of themes has, so that the memories themselves are not read.
     total = func.count(Memory.theme_id)
     statement = (
         select(Theme, total)
@@ -109,11 +109,11 @@ def _seen_outside(user_id: UUID, outside: Collection[str]) -> list[ColumnElement
     """
     if not outside:
         return []
-    # By another name: the statement may read memories itself.
+    # Aliased, as the statement may read memories itself.
     other = aliased(Memory)
     held = select(other.id).where(other.user_id == Theme.user_id, other.theme_id == Theme.id)
     elsewhere = held.where(~other.space_id.in_(_spaces_called(user_id, outside)))
-    # Of all themes at once: no index leads to the events of one.
+    # Read for all themes at once, as no index leads to the events of one.
     mine = (AuditEvent.user_id == user_id, AuditEvent.subject_id.is_not(None))
     added = select(AuditEvent.subject_id).where(*mine, AuditEvent.action == "theme.created")
     return [or_(elsewhere.exists(), ~held.exists() & Theme.id.in_(added))]
@@ -229,13 +229,13 @@ def delete_theme(
 
     Raises `NotFoundError`, also for one that only the spaces `outside` have memories of.
     """
-    # Whoever stores a memory under it holds its space.
+    # Whoever stores a memory under the theme holds its space, so no memory gets it from here on.
     lock_spaces(session, user_id)
     theme = get_theme(session, user_id, slug, outside=outside)
     filed = select(Memory.id).where(Memory.user_id == user_id, Memory.theme_id == theme.id)
     held = len(session.scalars(filed.order_by(Memory.id).with_for_update()).all())
     session.delete(theme)
-    # Without its name, which would stay there for good.
+    # The event is recorded without the theme's name, which would stay in the record for good.
     details = {"memories": held}
     record(session, user_id, "theme.deleted", actor=actor, now=now, subject_id=theme.id, details=details)
     session.flush()

@@ -191,7 +191,7 @@ def _latest(
     session: Session, user_id: UUID, ids: Sequence[UUID], words: Sequence[str], held: ColumnElement[bool]
 ) -> dict[UUID, Place]:
     asked = func.unnest(cast(ids, ARRAY(Uuid))).column_valued("asked")
-    # From the end of each by the index of sequence numbers, which stops at the first that fits.
+    # Read from the end of each conversation by the index of sequence numbers, which stops at the first that fits.
     message = (
         select(Message.id, Message.sequence, Message.content)
         .where(Message.user_id == user_id, Message.conversation_id == asked, held)

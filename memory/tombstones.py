@@ -29,7 +29,7 @@ from memory.text import NEAR, bands, from_signed, hamming, normalise, simhash64,
 from memory.time_zones import short_name, user_zone
 
 LIFETIME = timedelta(hours=24)
-# From the beginning of a run alone, or a text of dots would take the square of its length.
+# Matched from the beginning of a run alone: otherwise a text of dots would take the square of its length.
 _PAUSE = re.compile(r"(?<![.,;:!?\u2026])[.,;:!?\u2026]++(?=\s)")
 _DIGEST = 32  # bytes
 _WORD = re.compile(r"\w")
@@ -137,7 +137,7 @@ class _Said:
             return False
         marks, *addresses = self._marks
         forgotten_marks, *forgotten = _split(stone.marks_digest)
-        # Without any address it is what was forgotten, cut short; with others only, it is another text.
+        # A text without any address is what was forgotten, cut short; one with other addresses alone is another text.
         if addresses and not set(addresses).issuperset(forgotten):
             return False
         return same or marks == forgotten_marks
@@ -146,7 +146,8 @@ class _Said:
     def _digests(self) -> frozenset[bytes]:
         read = self.normalised or self.text
         material = _material(self.text, self.normalised)
-        # All: a tombstone of an earlier version stands for the text with its end, with its commas, or with its case.
+        # All of these forms, as tombstones of earlier versions were made of the text with its end, its commas or its
+        # case.
         forms = {read, trimmed(read), material, caseless(material)}
         return frozenset(self.keys.digest("tombstone", form) for form in forms)
 
@@ -286,7 +287,7 @@ def _said_by_others(
     digests = {text_digest(words) for _, words in former}
     per_band = zip(*(bands(from_signed(stone.simhash)) for stone in stones if stone.simhash), strict=True)
     columns = (Memory.band0, Memory.band1, Memory.band2, Memory.band3)
-    # In one parameter each: of a space that is forgotten there are more than the protocol has room for.
+    # As arrays, each in one parameter: of a forgotten space there are more than the protocol has room for.
     others = select(Memory.text, Memory.simhash).where(
         Memory.user_id == stones[0].user_id,
         Memory.space_id == stones[0].space_id,

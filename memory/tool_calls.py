@@ -153,12 +153,12 @@ def affected_paths(
     """
     check_limit(limit, MOST_PATHS)
     calls = _calls_of(filters)
-    # By bytes, whatever the database's locale: `after` is compared in the same way.
+    # Ordered by bytes, whatever the database's locale, as `after` is compared by bytes.
     path = collate(func.unnest(calls.affected_paths, type_=Text()).column_valued("path", joins_implicitly=True), "C")
     statement = select(path.label("path"), func.count(), func.max(calls.created_at)).select_from(calls)
     statement = _filtered(statement, calls, user_id, filters, _few_on_path(session, filters, MOST_CALLS))
     statement = _elsewhere(statement, calls, user_id, outside)
-    # As the index of those that have any says it; most have none.
+    # Written as the condition of the partial index is: most calls have no paths.
     statement = statement.where(calls.affected_paths != literal_column("'{}'"))
     if filters.path is not None:
         statement = statement.where(
@@ -170,7 +170,8 @@ def affected_paths(
         further = statement if behind is None else statement.where(path > behind)
         found = [PathUse(*row) for row in session.execute(further)]
         shown += [each for each in found if secrets is None or not secrets.needles.in_text(each.path)]
-        # For each that may not be shown another one is: who gets fewer than asked for takes that for the end.
+        # Another page is read for those that may not be shown: a caller who gets fewer than asked for takes that for
+        # the end.
         if len(found) < limit or len(shown) >= limit:
             return shown[:limit]
         behind = found[-1].path
@@ -219,11 +220,11 @@ def _page(
     """Return a page of calls by (created_at, id), newest first, and the cursor of the next."""
     check_limit(limit, LARGEST_PAGE)
     calls = _calls_of(filters)
-    # Of the calls that name an id the keys alone come first, as what they asked and answered is long.
+    # Only the ids of calls that name an id are read at first, as what calls asked and answered is long.
     chosen = calls if filters.affected_id is None else calls.id
     statement = _filtered(select(chosen), calls, user_id, filters, _few_on_path(session, filters, FEW))
     if filters.path is not None:
-        # Else whoever guesses a path is told that it was one.
+        # Otherwise whoever guesses a path would learn that there is one.
         statement = _elsewhere(statement, calls, user_id, outside)
     if cursor is not None:
         statement = statement.where(tuple_(calls.created_at, calls.id) < from_cursor(cursor))
@@ -286,7 +287,7 @@ def _filtered(
         if value is not None:
             statement = statement.where(wanted == value)
     if filters.correlation_id is not None:
-        # By its own index, also of the calls that name an id: what the database tells of those lacks it.
+        # A subquery by the index of request ids, as the rows that `calls_naming` returns have no request id.
         of_request = select(ToolCall.id).where(
             ToolCall.user_id == user_id, ToolCall.correlation_id == filters.correlation_id
         )

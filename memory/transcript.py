@@ -91,7 +91,7 @@ class EpisodeOf:
     def turns(self) -> tuple[str, str]:
         """Return what the user said and what the assistant said, the latter empty where the middle is left out."""
         text = self.episode.text.removeprefix("user: ")
-        # A line of the user's may begin with the word, too.
+        # Compared with the whole reply, as the user's own text may have a line that begins like this.
         asked, _, rest = text.partition(f"\nassistant: {self.reply}")
         if asked == text:
             asked, _, replied = text.partition("\nassistant: ")

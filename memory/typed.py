@@ -39,7 +39,7 @@ MOST_WORDS = 8
 LONGEST_WORD = 64
 # A stem that is shorter than this begins too many words to be worth looking up.
 SHORTEST_STEM = 3
-# So many memories are asked for by their ids; of more, each memory is asked whether it is among them.
+# Up to so many memories are asked for by their ids; of more, each memory is asked whether it is among them.
 FEW = 1000
 
 _WORD = re.compile(r"\w+")
@@ -92,8 +92,8 @@ def typed(session: Session, user_id: UUID, words: str, *, active_only: bool) -> 
         ids = session.scalars(found.limit(FEW + 1)).all()
     among = Memory.id == any_(cast(list(ids), ARRAY(Uuid)))
     if many := len(ids) > FEW:
-        # Asked whether it is true, so that the ids are looked up once and kept in a hash, whatever the planner knows
-        # of tables that were just filled; joined, they may be looked up for every row.
+        # `IS TRUE` makes PostgreSQL look up the ids once and keep them in a hash, whatever the planner knows of tables
+        # that were just filled; as a join they might be looked up for every row.
         among = Memory.id.in_(found).is_(True)
     if active_only:
         return Typed(among, many)

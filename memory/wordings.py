@@ -19,7 +19,7 @@ from memory.ids import among
 from memory.models import Wording
 from memory.unsynchronised import run_unsynchronised
 
-# As many as versions are kept: an agent that says a memory in ever other words must not fill the disk.
+# The same number as of versions: an agent that says a memory in ever other words must not fill the disk.
 MOST_KEPT = 100
 _KEY = ("user_id", "memory_id", "text_digest")
 _LATEST_FIRST = (Wording.said_at.desc(), Wording.text_digest)

@@ -57,7 +57,7 @@ _ORDINALS = {
     "last": -1,
 }
 _NUMBER = re.compile(r"\d{1,2}")
-# No memory is about one of these by its words: who asks for them asks for all that there is.
+# Nobody is found by these words: "what do you know about me?" asks for everything there is.
 _ME = frozenset({"me", "myself", "us"})
 
 

@@ -80,7 +80,7 @@ def last_memories(session: Session, speaker: Speaker, now: datetime) -> Sequence
     stored = _last_stored(session, speaker, now)
     if stored is not None and (call is None or stored.created_at > call.created_at):
         return (stored.subject_id,)
-    # Whose a blank command is, only its conversation tells.
+    # A blank command does not say which session it was of; only its conversation tells.
     return call.affected_ids if call is not None and (speaker.conversation_id or not call.is_blank) else ()
 
 
@@ -98,7 +98,8 @@ def _command_of(speaker: Speaker) -> ColumnElement[bool]:
         # Agents report calls of their own under any name, and with any result.
         ToolCall.origin == "server",
         ToolCall.tool == TOOL,
-        # Of a blank one it is not known which session of the token it was: it may have been the last of this one.
+        # A blank command may be the last one of this session: which session of the token it was of is gone with its
+        # words.
         or_(
             ToolCall.result["session"].astext == speaker.session,
             and_(_is_blank(), ToolCall.token_id.is_not_distinct_from(speaker.token_id)),

@@ -34,12 +34,12 @@ from memory.shelves import MEMORIES, Shelf
 logger = logging.getLogger(__name__)
 
 BATCH = 256
-# So many of a batch are for one user at least, as each who has some costs a transaction.
+# Of each batch every user with waiting rows gets at least so many: each user costs a transaction.
 LEAST_SHARE = 16
-# Characters that are embedded before what was made of them is stored: of long texts a batch would take minutes.
+# Characters that are embedded before the vectors made of them are stored: a batch of long texts takes minutes.
 PORTION = 1 << 18
 PATIENCE = 30.0  # seconds to wait for a database that is away
-# What a provider is asked for that has just failed: whoever cannot embed this embeds nothing.
+# The text by which a provider is tried that has just failed: one that cannot embed this can embed nothing.
 PROBE = "ping"
 LOOK_AT_ALL = timedelta(hours=1)
 T = TypeVar("T")
@@ -90,10 +90,10 @@ class Backfill:
         self._sessions = sessions
         self._providers = providers
         self._clock = clock
-        # How many rows could not be embedded when they were tried, so far: each counts as often as that was so.
+        # How often an attempt to embed a row has failed so far; a row that failed twice counts twice.
         self.given_back = 0
         self._all_seen: AllSeen | None = None
-        # Whose rows nobody can queue: they have no model, and get one by a setting or by the next sweep.
+        # Users whose rows nobody can queue, as they have no model. They get one by a setting or by the next sweep.
         self._without_model: frozenset[UUID] = frozenset()
         self._ending = threading.Event()
 
@@ -115,7 +115,7 @@ class Backfill:
                 with user_session(self._sessions, user_id) as session:
                     queue.bring_forward(session, user_id, self._clock())
             self._all_seen = AllSeen(healthy, self._clock() + LOOK_AT_ALL)
-        # Nobody else can lack a row: it is made with the model, or with the memory.
+        # Only the users found here can lack rows: elsewhere a row is made with its model or its memory.
         self._without_model = frozenset()
         lacking = (func.users_with_unqueued_items(), func.users_with_building_models())
         return sum(map(self._sweep_user, sorted({user_id for each in lacking for user_id in self._across_users(each)})))
@@ -166,7 +166,7 @@ class Backfill:
         return Retrying(
             retry=retry_if_exception_type(OperationalError),
             wait=wait_exponential(0.25, max=2),
-            # What was waited, and not what a step took before it failed: that may be minutes.
+            # Only the pauses between attempts count, not the attempts: one alone may take minutes.
             stop=lambda tries: tries.idle_for >= PATIENCE,
             before_sleep=before_sleep_log(logger, logging.WARNING),
             reraise=True,
@@ -182,7 +182,8 @@ class Backfill:
         jobs = self._claim()
         with Claims(self._sessions, jobs, self._clock) as claims:
             groups = [list(group) for _, group in groupby(sorted(jobs, key=_model_of), key=_model_of)]
-            # Those of whom little waits come first: a provider may take minutes for what waits of somebody else.
+            # The smallest group first, so that nobody waits minutes for what a slow provider makes of somebody else's
+            # many texts.
             for group in sorted(groups, key=len):
                 self._embed_all(*_model_of(group[0]), group, claims, away)
         return len(jobs)
@@ -245,7 +246,8 @@ class Backfill:
             return session.scalar(select(func.next_due_embedding()))
 
     def _adopt_unqueued(self) -> None:
-        # Before each batch, and so after each write of anybody: not all those again for whom there is nothing to do.
+        # This runs before each batch, and so after every write of anybody: users without a model are looked at only
+        # once.
         for user_id in self._across_users(func.users_with_unqueued_items()):
             if user_id not in self._without_model and not self._sweep_user(user_id) and not self._has_model(user_id):
                 self._without_model |= {user_id}
@@ -266,7 +268,8 @@ class Backfill:
         if self._ending.is_set():
             raise EndingError
         with user_session(self._sessions, model.user_id) as session:
-            # An endpoint may have taken minutes for what came before: what was forgotten meanwhile is not sent to it.
+            # Asked again, as the batch before may have taken minutes: what was forgotten meanwhile is not sent to the
+            # endpoint.
             jobs = queue.still_waiting(session, jobs)
             texts = [job.text for job in jobs if job.shelf is MEMORIES]
             known = self._providers.known_vectors(session, model, texts, self._clock())
@@ -274,12 +277,14 @@ class Backfill:
             return
         try:
             made = self._made(model, jobs, known)
-            # The work is done: a deadlock or a database that starts again is no reason to do it twice.
+            # Only storing is tried again: the vectors are made, and a deadlock or a restart of the database does not
+            # change them.
             self._patiently(lambda: self._store(model, jobs, made, known))
         except EmbeddingError as error:
             self._raise_if_away(model, error)
             if len(jobs) > 1:
-                # One text that a provider cannot bear must not take its batch along.
+                # Halved until the one text is found that the provider cannot embed, so that the rest of the batch is
+                # embedded.
                 middle = len(jobs) // 2
                 self._embed(model, jobs[:middle], claims)
                 self._embed(model, jobs[middle:], claims)
@@ -314,11 +319,12 @@ class Backfill:
         except EmbeddingError:
             raise
         except DomainError as error:
-            # This installation cannot run it any more: its key was encrypted with another secret.
+            # This installation cannot use the model any more, such as where its key was encrypted with another secret.
             raise EmbeddingError(str(error), permanent=True, away=True) from error
         except Exception as error:
             if self._ending.is_set():
-                # The interpreter takes the threads away that a model computes by: no text is to blame.
+                # The text is not to blame: while the interpreter ends, it takes away the threads that a model computes
+                # with.
                 raise EndingError from error
             # The boundary to strangers' code: one text that it cannot bear must not stop everyone's.
             logger.exception("the embedding model %r failed", model.model)

@@ -229,7 +229,7 @@ def _from_redis(client: Redis, drawer: Drawer, digests: Sequence[bytes]) -> dict
     for digest in digests:
         pipeline.hget(_name(digest), drawer.model)
     packed = {digest: data for digest, data in zip(digests, pipeline.execute(), strict=True) if data}
-    # What has another length was not written here, and is made anew.
+    # A vector of another length was not written by this model: it is left out, and made anew.
     return {
         digest: np.frombuffer(data, dtype="<f2").astype(np.float32)
         for digest, data in packed.items()

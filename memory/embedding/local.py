@@ -134,7 +134,8 @@ class LocalEmbedder:
         model = self.load_quick()
         rows = np.empty((len(texts), model.dimensions), dtype=np.float32)
         for batch in model.batches(self._told(texts, E5_QUESTION)):
-            # A compiled model may be used by several threads, and who asks does not wait for a bulk run.
+            # Only torch needs its turn: a compiled model may be used by several threads, so a question does not wait
+            # for a bulk run.
             with self._turn() if isinstance(model, TorchModel) else nullcontext():
                 rows[batch.places] = model.run(batch)
         return unit(rows)

@@ -13,9 +13,9 @@ from memory.embedding.base import Embedder, EmbeddingError
 
 logger = logging.getLogger(__name__)
 
-# A search is worth less than nothing after so long; the keyword leg has its answer in milliseconds.
+# A search does not wait longer for its vector: the keyword leg answers within milliseconds.
 PATIENCE = 5.0  # seconds
-# So long the endpoint is left alone after a failure, and searches go on without it at once.
+# After a failure the endpoint is not asked for so long, and searches go on without it at once.
 PAUSE = 15.0  # seconds
 
 

@@ -35,7 +35,7 @@ ILLNESS_SECONDS = 3.0
 # Embedders that are kept, those that were used last: each may hold a connection, and users name ever new endpoints.
 MOST_MADE = 64
 NO_LOCAL_MODEL = "none"
-# So long after its rest a model that failed still counts as failing: it is asked again, and may take its time.
+# A model that failed still counts as failing for so long after its rest: it is being asked again, which may take time.
 ASKED_AGAIN_WITHIN = timedelta(minutes=1)
 
 
@@ -165,7 +165,8 @@ class Providers:
         if asked and isinstance(embedder, LocalEmbedder):
             embedder = Questions(embedder)
         name = partial(self._shared.name, drawer.user_id)
-        # One model may be asked for vectors of another size, and those that are here are not looked at again.
+        # The name has the dimensions, as one model may be asked for vectors of another size, and cached ones are not
+        # measured.
         made_by = f"{drawer.model}:{model.dimensions or ''}"
         return CachedEmbedder(embedder, recent=self._recent, model=made_by, name=name)
 
@@ -202,12 +203,14 @@ class Providers:
         embedder = self.embedder(model).embedder
         missing = list(dict.fromkeys(text for text in texts if text not in known))
         if model.dimensions is None and not missing:
-            # What it made before does not tell how long its vectors are by now.
+            # One text is embedded in any case: cached vectors do not tell how long those are that the endpoint makes by
+            # now.
             missing = list(texts[:1])
         made = dict(zip(missing, embedder.embed(missing), strict=True)) if missing else {}
         rows = [made[text] if text in made else known[text] for text in texts]
         if len({row.shape[0] for row in rows}) > 1:
-            # Another model has moved in behind the same name.
+            # New vectors are longer or shorter than cached ones: behind the same name another model answers, so all are
+            # made anew.
             return embedder.embed(texts)
         return np.stack(rows)
 

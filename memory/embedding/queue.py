@@ -93,8 +93,8 @@ WHERE user_id = :user_id AND {item} = ANY(:ids) AND model_id = :model_id
 RETURNING {item}, attempts, version
 """
 
-# An entity that is named again while its vector is asked for: whoever asked knew the notes of before, and whoever wrote
-# the new ones did not see that anything was asked for.
+# An entity may be named again between the two statements that read its vector's row and its notes: the row gets the
+# version of the notes that were read.
 _CATCH_UP = """
 UPDATE {vectors} SET version = :version WHERE user_id = :user_id AND {item} = :item_id AND model_id = :model_id
 """
@@ -148,7 +148,7 @@ _WAKE = text("""
 UPDATE embedding_models SET rests_until = NULL WHERE user_id = :user_id AND rests_until IS NOT NULL RETURNING id
 """)
 
-# Nothing is put off for so long on purpose.
+# Nothing is put off for so long on purpose, so a clock that was ahead has set that time.
 _TOO_LATE = """
 SELECT e.ctid FROM {vectors} e WHERE e.user_id = :user_id AND e.state = 'pending' AND e.due_at > :latest
 """
@@ -157,7 +157,7 @@ _RESTS_TOO_LONG = text("""
 UPDATE embedding_models SET rests_until = NULL WHERE user_id = :user_id AND rests_until > :latest
 """)
 
-# Those that wait for their next try as well: whoever asks has mended what kept them waiting.
+# Rows that wait for another attempt count as failed too: whoever asks for this has mended what kept them waiting.
 _FAILED = """
 SELECT e.ctid FROM {vectors} e WHERE e.user_id = :user_id AND (
     e.state = 'error' OR (e.state = 'pending' AND (e.error IS NOT NULL OR e.model_id = ANY(:rested))))
@@ -236,7 +236,7 @@ def _claim_on(shelf: Shelf, session: Session, user_id: UUID, model_id: UUID, mos
     ids = session.scalars(statement(_DUE, shelf), {**scope, "most": most, "now": now}).all()
     if not ids:
         return []
-    # Read after the claim: what an edit changed before it shows here, with the version that goes with it.
+    # The texts are read after the claim: an edit that came before it shows here, with the version that goes with it.
     claimed = session.execute(statement(_CLAIM, shelf), {**scope, "ids": ids, "lease_ends": now + LEASE}).all()
     texts = {row.id: row for row in session.execute(statement(_TEXTS, shelf), {"user_id": user_id, "ids": ids})}
     jobs = []

@@ -62,7 +62,8 @@ class Enricher:
             users = sorted(session.scalars(select(func.users_with_unenriched_items(self._clock()))))
         batch = BATCH if self._chat_model is None else MODEL_BATCH
         share = max(1, batch // max(1, len(users)))
-        # Where it left off: nobody's backlog keeps the others waiting, nor do those whose texts must wait themselves.
+        # Begins behind the user who was last: others are kept waiting neither by anybody's backlog nor by texts that
+        # must wait themselves.
         turns = deque(sorted(users, key=lambda user: (self._last is not None and user <= self._last, user)))
         total = 0
         while turns and total < batch:
@@ -106,7 +107,7 @@ class Enricher:
         except OperationalError:
             raise  # The database is away, or two waited for each other: nothing is wrong with the texts.
         except Exception as error:
-            # Its own words may quote the text.
+            # The kind alone is logged, as the message of the error may quote the text.
             logger.error("what was found in %d texts was not written: %s", len(items), type(error).__name__)
             if len(items) == 1:
                 return self._settle(user_id, items, {}) if found else 0
@@ -136,8 +137,8 @@ class _Writer:
         versions = {item.id: item.version for item in items}
         off = {space.id for space in spaces.values() if not space.memory_enabled}
         unchanged = self._unchanged(Memory, [item.id for item in items if not item.is_episode], versions)
-        # With memory off, what is there stays as it is, and waits; of what is said meanwhile nothing is learned. What
-        # was moved since it was read is read again: it is to name entities of the space that it is in now.
+        # Where memory is off, memories wait and are not changed, and nothing is learned from what is said meanwhile. A
+        # memory that was moved since it was read is read again, as it has to name entities of its new space.
         memories = [memory for memory in unchanged if memory.space_id in spaces and memory.space_id not in off]
         episodes = self._unchanged(Episode, [item.id for item in items if item.is_episode], versions)
         told = [*self._memories(memories, spaces, found), *self._episodes(episodes, spaces, found)]
@@ -225,12 +226,12 @@ def _is_by_rule(memory: Memory) -> bool:
     repeats = sum(repeat_boost(count) for count in range(1, min(memory.repeat_count, 1000) + 1))
     saved = 0.5 if memory.manually_saved else 0.0
     expected = []
-    # By its words alone where it was given its type later.
+    # A memory that got its type later has the importance of a note of these words.
     for type_ in (memory.type, "note"):
         base = {
             explicit: assess(memory.text, type_, explicit=explicit, metadata_confidence=None, has_metadata=False).value
             for explicit in (True, False)
         }
-        # Saved by hand from the first, or later.
+        # With what saving by hand adds, whether that was at first or later.
         expected += [base[bool(saved)] + repeats, base[False] + saved + repeats]
     return any(abs(min(1.0, value) - memory.importance) < 1e-4 for value in expected)

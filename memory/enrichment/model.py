@@ -23,7 +23,7 @@ LONGEST_READ = 8_000
 MOST_TOKENS = 800
 MOST_TAGS = 8
 MOST_NAMES = 100
-# What a model does not say how sure it is of.
+# The confidence of what a model says without telling how sure it is.
 UNSAID = 0.8
 
 INSTRUCTION = """\

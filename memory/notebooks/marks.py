@@ -20,7 +20,7 @@ from memory.telling import begin_to_tell
 def mark_right(session: Session, user_id: UUID, question: str, memory_id: UUID, *, now: datetime) -> None:
     """Note that a memory is a right answer to a question; raises `NotFoundError` when there is no such memory."""
     get_memory(session, user_id, memory_id)
-    # Whoever is forgetting it has begun before us: we wait for them.
+    # Where somebody is forgetting the memory at this moment, this waits for them, and the memory is gone then.
     if not hold(session, user_id, [memory_id]):
         raise NotFoundError("there is no such memory")
     begin_to_tell(session)
