@@ -15,10 +15,10 @@ from memory.models import Memory, Space
 STALE_AFTER = timedelta(hours=24)
 DEFAULT_TAU_DAYS = 7.0
 
-# Recency as in retrieval.scoring: exp(-age / tau). Relevance is 0, as there is no question. PostgreSQL refuses an
-# exponential too small to hold instead of making it 0: beyond 700 tau (1e-304) age makes no difference. In the order of
-# the ids, as a search writes them. Whose score is old is told by the index alone: at every write the wide rows of a
-# whole space would be read for the few.
+# Scores of a space that are missing or old. Recency is as in retrieval.scoring, exp(-age / tau); relevance is 0, as
+# there is no question. PostgreSQL refuses an exponential that is too small to hold instead of making it 0, so beyond
+# 700 tau (1e-304) age makes no difference. Rows are written in the order of their ids, as a search writes them. `old`
+# is read from indexes alone, or each write would read the wide rows of a whole space for a few of them.
 _REFRESH = text("""
 WITH old AS MATERIALIZED (
     SELECT m.id FROM memories m LEFT JOIN last_scores s ON s.user_id = m.user_id AND s.memory_id = m.id
@@ -51,13 +51,13 @@ ON CONFLICT (user_id, memory_id) DO UPDATE SET
     total = last_scores.relevance + last_scores.recency + excluded.importance
 """)
 
-# By the parts and not by the total: a search weighs that by its own policy, in which what it found is worth a fraction
-# of what no search has looked at, and would go first.
-# Of the rows themselves those are read alone that the scores leave in question, for the age of each.
-# Where one of them was scored with another importance than it has by now, none goes, and all are weighed anew first: to
-# compare every row of a full space would be to read it whole at every write.
-# What another transaction holds stays, for a later write to trim. Whoever waited for it, and has changed other memories
-# in this transaction, would wait for who waits for those: the embedder and the recorder lock them by their ids.
+# `scored`: the sum of the parts and not the total, which each search weighs by its own policy: by a policy of small
+# weights, what a search has found would total less than what none has looked at, and go first.
+# `lowest`: only the rows that the scores leave in question are read, for the age of each.
+# `is_outdated`: where one of them was scored with another importance than it has by now, nothing goes; the caller
+# reweighs all and asks again. Comparing every row each time would read a full space at each write.
+# `locked`: what another transaction holds stays for a later write to trim. This transaction may have changed other
+# memories, so waiting could end in a deadlock: the embedder and the recorder lock memories by their ids.
 _TRIM = text("""
 WITH scored AS (
     SELECT m.id, s.relevance + s.recency + s.importance AS score, s.importance
@@ -83,13 +83,13 @@ SELECT lowest.id, is_outdated, gone.id IS NOT NULL AS is_gone FROM lowest LEFT J
 def enforce_capacity(
     session: Session, space: Space, *, now: datetime, actor: str, spared: Collection[UUID] = ()
 ) -> tuple[UUID, ...]:
-    """Delete the lowest sums of relevance, recency and importance beyond the soft cap and return their ids.
+    """Delete memories beyond the soft cap, by the lowest sum of relevance, recency and importance; return their ids.
 
-    Scores that are missing or older than 24 hours are computed first, with relevance 0, and nothing goes by an
-    importance that it has no more. Pinned and manually saved rows are never touched: if they alone exceed the cap, an
-    audit event says so. What has expired and waits for the worker does not count, and is left to it; what another
-    transaction holds, to a later write. What is `spared` was just made active or brought back: old as it is, it would
-    be the first to go. The caller holds the space's lock.
+    Scores that are missing or older than 24 hours are computed first, with relevance 0, and where an importance was
+    changed since, its score follows. Pinned and manually saved memories are never touched: if they alone exceed the
+    cap, an audit event says so. Expired memories do not count, and are left to the worker; those that another
+    transaction holds are left to a later write. Those that are `spared` were just made active or brought back: old as
+    they are, they would be the first to go. The caller holds the space's lock.
     """
     # The trigger has counted what was just flushed; the loaded object has not seen it.
     active = session.scalar(select(Space.documents).where(Space.user_id == space.user_id, Space.id == space.id))

@@ -90,10 +90,12 @@ def forget_locked(
     along: UUID | None = None,
     apart: Collection[UUID] = (),
 ) -> tuple[Forgetting, list[str]]:
-    """Do as `forget` does with a memory that the caller has locked, with its space; return what it said as well.
+    """Do as `forget` does with a memory that the caller has locked with its space; return also all texts that it said.
 
-    So are the summaries that name it, which go along with it, but those that are `apart`. The caller drops what was
-    cached of that, of all that is forgotten in one go: it has an order of its own.
+    Summaries that name it as a source are forgotten along with it, except those `apart`, which the caller forgets by
+    themselves; the caller has locked them as well. `along` is set only for such a summary: it is the memory that the
+    summary goes with. The caller drops the texts from the caches, for all that is forgotten in one go: cached vectors
+    are locked last (`memory.locks`).
     """
     user_id, memory_id, replaced = memory.user_id, memory.id, memory.supersedes
     # Summaries go before the memory: once that is gone, nobody could tell which they are.
@@ -126,9 +128,9 @@ def forget_locked(
 
 
 def find_twin(session: Session, memory: Memory, space_id: UUID, text_digest: bytes, now: datetime) -> UUID | None:
-    """Return the active memory of a locked space that has this text, beside the one that is to have it there.
+    """Return the active memory of a locked space, other than `memory`, that has the text of this digest.
 
-    One that has expired keeps nobody away: it is set aside, as the worker would in a minute.
+    An expired one does not count: it is set aside, as the worker would do within a minute.
     """
     found = find_twins(session, memory.user_id, space_id, [text_digest], now, beside=(memory.id,))
     return found.get(text_digest)
@@ -172,15 +174,15 @@ def forget_all(
     keys: Keys,
     now: datetime,
 ) -> None:
-    """Take memories out of every read path with no undo, and what could be brought back as well.
+    """Take memories out of every read path with no undo, and end the undo of those that are `restorable`.
 
     The facts of the space `removed` are deleted, and calls that named them blanked. Calls are untied from these
     conversations, which the caller is about to delete.
 
-    All of them, and what they are in, are locked by the caller, who records it. Tombstones of what was in `removed`
-    stand in `space_id`, the others where it was. Up to `PURGED_AT_ONCE` are purged here; of more nothing can be read or
-    brought back either, and `purge` finds them due: to look for what they say takes minutes, and their tombstones,
-    which are many, are all that anyone waits for.
+    The caller has locked all of them and what they are in, and records what was done. Tombstones of what was in the
+    space `removed` stand in the space `space_id`, those of others where it was. Up to `PURGED_AT_ONCE` memories are
+    purged here. Of more, nothing can be read or brought back either, but `purge` removes them later: looking for all
+    that tells of them takes minutes, for which nobody is to wait with the space locked.
     """
     rows = _set_aside(session, user_id, memories, now)
     said: dict[UUID, dict[UUID, list[str]]] = defaultdict(dict)
@@ -201,19 +203,19 @@ def forget_all(
 
 
 def set_aside_expired(session: Session, user_id: UUID, *, now: datetime, most: int | None = None) -> int:
-    """Take memories that have expired, `most` at most, to where `purge` finds them due; returns how many.
+    """Make expired memories, `most` at most, forgotten ones that `purge` finds due; returns how many.
 
-    Their spaces are locked until the transaction ends, which a purge is too long for. What is in a space that another
-    transaction holds is left for the next time.
+    Two steps, as their spaces are locked until the transaction ends, and a purge takes too long for that. Memories in a
+    space that another transaction holds are left for the next time.
     """
     return len(set_aside(session, user_id, _expired(session, user_id, now, most), now))
 
 
 def set_aside(session: Session, user_id: UUID, memories: Sequence[Memory], now: datetime) -> Collection[UUID]:
-    """Take those of the memories that have expired to where `purge` finds them due; returns their ids.
+    """Make those of the memories that have expired forgotten ones that `purge` finds due; returns their ids.
 
-    Their spaces are locked by the caller. If any has expired, all of them are locked here, in the order of their ids:
-    the caller may be about to change the others.
+    The caller has locked their spaces. If any memory has expired, all of them are locked here, in the order of their
+    ids: the caller may be about to change the others, and locks them in this order too.
     """
     expired = [each for each in memories if each.has_expired(now)]
     if expired:
@@ -223,7 +225,7 @@ def set_aside(session: Session, user_id: UUID, memories: Sequence[Memory], now: 
 
 
 def _set_aside(session: Session, user_id: UUID, memories: Sequence[Memory], now: datetime) -> Mapping[UUID, Row]:
-    """Make memories forgotten ones that are due; returns the rows. They are locked by the caller, and so are spaces."""
+    """Make memories forgotten ones that are due; returns their rows. The caller has locked them and their spaces."""
     if not memories:
         return {}
     rows = untied_rows(session, user_id, memories)

@@ -23,14 +23,16 @@ from memory.telling import may_tell, wait_for_tellers
 
 _DOCUMENTS = ("arguments", "result")
 
-# Who forgets one of these waits for the caller's transaction, and finds what that has recorded.
+# Locks memories and facts, so that whoever forgets one of them waits for the caller's transaction, and then finds what
+# that has recorded.
 _HELD = " UNION ALL ".join(
     f"SELECT id FROM (SELECT id FROM {table} WHERE user_id = %(user_id)s AND id = ANY(%(ids)b::uuid[])"  # noqa: S608 - names of ours
     f" ORDER BY id FOR KEY SHARE) {table}"
     for table in ("memories", "facts")
 )
 
-# The same without waiting, and what is no memory and no fact. A search of memories holds nearly all of these by then.
+# Locks those of them that nobody else holds, without waiting, and reads which of the ids are episodes and entities. A
+# search of memories has locked nearly all that it found already, to write their scores.
 _HELD_AT_ONCE = f"""{_HELD.replace("FOR KEY SHARE", "FOR KEY SHARE SKIP LOCKED")}
 UNION ALL SELECT id FROM episodes WHERE user_id = %(user_id)s AND id = ANY(%(ids)b::uuid[])
 UNION ALL SELECT id FROM entities WHERE user_id = %(user_id)s AND id = ANY(%(ids)b::uuid[])
@@ -54,18 +56,19 @@ def redact(
 ) -> int:
     """Blank every tool call that tells of one of the memories, and every cell of a notebook that says a text.
 
-    A fact that says one is deleted, as if it were one of the memories, and so is each of the space `facts_of`. These
-    conversations are about to be deleted: what was extracted from them goes, and their calls are locked as well, for
-    `release_calls`. Returns how many calls were blanked. Works
-    with the user whom the transaction is confined to; the caller commits. Who tells, states or writes anything is
-    waited for, if a text is to be found, and waits from then on until that.
+    Facts that say a text are deleted, with what calls tell of them, and so are all facts of the space `facts_of`. The
+    conversations are those that the caller is about to delete: facts that were extracted from them are deleted too, and
+    their calls are locked for `release_calls`. Returns how many calls were blanked.
+
+    Works with the user whom the transaction is confined to; the caller commits. If there is a text to be found, this
+    waits for everybody who is telling (`memory.telling`), and keeps others from it until then.
     """
     session.flush()
     calls = Calls(session, needles)
     if needles:
         calls.look([*memory_ids, *facts_saying(session, needles, facts_of, conversation_ids)])
-        # Only now: all of the record may take long, and what was told meanwhile is soon looked through. Nothing else is
-        # locked before: who is waited for may have to wait for that.
+        # Only after the first look: that goes through the whole record and may take long, and what was told meanwhile
+        # is soon looked through. No call, notebook or fact is locked before: a teller may be waiting for one.
         wait_for_tellers(session)
         blank(session, needles)
     calls.look([*memory_ids, *drop_facts(session, needles, facts_of, conversation_ids)])
@@ -109,8 +112,8 @@ def record(
 def hold_place(session: Session, user_id: UUID, conversation_id: UUID) -> None:
     """Keep a conversation, if it is there, from being removed until the transaction ends.
 
-    Whoever removes it locks it before memories and before who tells is waited for: it is held before `hold` and
-    `still_there`, as what is recorded in it waits for it.
+    To be called before `hold` and `still_there`: whoever removes a conversation locks it before memories, and a call
+    that is recorded in it needs a lock of it.
     """
     fetch(session, _PLACE, {"user_id": user_id, "id": conversation_id})
 
@@ -122,17 +125,17 @@ def hold(session: Session, user_id: UUID, ids: Sequence[UUID]) -> bool:
 
 
 def still_there(session: Session, user_id: UUID, ids: Sequence[UUID]) -> bool:
-    """Tell whether all that a search found can still be told of; who changes or forgets any of it is not waited for.
+    """Tell whether all that a search found may still be told of, without waiting for whoever changes or forgets it.
 
-    Whoever forgets any of it for good from now on finds what this transaction records.
-    False where something is gone, and where it may be going at this moment.
+    If so, whoever forgets any of it for good from now on finds what this transaction records. False where something is
+    gone, and where it may be going at this moment.
     """
     held = fetch(session, _HELD_AT_ONCE, {"user_id": user_id, "ids": Ids(ids)}) if ids else ()
     left = set(ids).difference(each for (each,) in held)
     if not left:
         return True
-    # Somebody is changing it, or it was forgotten and can be brought back. Looked for in a statement of its own, which
-    # sees what was forgotten before there was the lock to be had.
+    # What could not be locked is being changed, or was forgotten and can be brought back. It is looked for in a second
+    # statement, after `may_tell`, so that it sees a forgetting which ended before this got the lock.
     return may_tell(session) and len(fetch(session, _STORED, {"user_id": user_id, "ids": Ids(left)})) == len(left)
 
 

@@ -26,11 +26,12 @@ from memory.unsynchronised import run_unsynchronised
 def purge(session: Session, user_id: UUID, *, keys: Keys, now: datetime, most: int | None = None) -> int:
     """Remove for good what is due: forgotten rows and old tombstones. Returns how many rows.
 
-    `most` limits how many forgotten rows go, those with the lowest ids; no space is locked. Where that leaves something
-    that nobody holds, at least `most` rows are returned.
+    At most `most` forgotten rows go, those with the lowest ids; no space is locked. If fewer rows than `most` are
+    returned, only rows that another transaction holds are left.
 
-    Notebooks and cells that were removed go as well, once their undo has passed. What another transaction holds is left
-    for the next time; so is what a mark of a forgotten memory says that another one holds.
+    Notebooks and cells that were removed go as well, once their undo has passed. Rows that another transaction holds
+    are left for the next time, and so are memories that a mark tells of where another transaction holds the mark's own
+    memory: see `purge_held`.
     """
     rows = select(Forgotten).where(Forgotten.user_id == user_id, Forgotten.purge_at <= now).order_by(Forgotten.id)
     due = session.scalars(rows.limit(most).with_for_update(skip_locked=True)).all()
@@ -44,9 +45,8 @@ def purge(session: Session, user_id: UUID, *, keys: Keys, now: datetime, most: i
 def purge_forgotten(session: Session, user_id: UUID, memory_id: UUID, *, keys: Keys, now: datetime) -> dict[str, Any]:
     """Remove one forgotten memory for good, whether its undo has passed or not, and return its row.
 
-    Where another transaction holds what tells of it, its undo has passed with this, and `purge` removes it.
-
-    Raises `NotFoundError` when nothing of it is left.
+    Where another transaction holds what tells of it, this only ends its undo, and `purge` removes it later. Raises
+    `NotFoundError` when nothing of it is left.
     """
     forgotten = session.get(Forgotten, (user_id, memory_id), with_for_update=True, populate_existing=True)
     if forgotten is None:
@@ -67,10 +67,11 @@ def purge_held(
     conversation_ids: Sequence[UUID] = (),
     facts_of: UUID | None = None,
 ) -> int:
-    """Remove these for good, all of them locked by the caller, and whatever tells of them; returns how many are gone.
+    """Remove forgotten memories, which the caller has locked, and whatever tells of them; returns how many are gone.
 
-    Those stay that are told of by a mark which another transaction holds: that may be purging as well, and what its
-    own marks tell of are these.
+    A mark keeps a question with the forgotten memory that was the right answer to it, and such a question may say what
+    another memory said. Where another transaction holds the mark's memory, the memories that its question tells of
+    stay: it may be purging too, and the two must not wait for each other.
     """
     said = {row.id: texts_in(row.row) for row in due}
     needles = _needles_of(said)
@@ -106,8 +107,8 @@ def _needles_of(said: Mapping[UUID, Sequence[str]]) -> Needles:
 def redact_all(session: Session, user_id: UUID, memory_ids: Sequence[UUID], texts: Sequence[str]) -> None:
     """Blank what tells of memories that are gone for good, as `redact` does, and what could come back with others.
 
-    Of forgotten memories but these, marks go whose question says one of the texts. They are locked for that, so the
-    caller holds no forgotten row yet; what the caller needs of spaces is locked before.
+    The latter are marks of other forgotten memories whose question says one of the texts. These memories are locked
+    here, so the caller has locked the spaces that it needs, and holds no forgotten row yet.
     """
     needles = Needles(texts)
     # Forgotten rows are locked before what `redact` locks, as in a purge.
@@ -118,7 +119,7 @@ def redact_all(session: Session, user_id: UUID, memory_ids: Sequence[UUID], text
 def _saying(
     session: Session, user_id: UUID, memory_ids: Collection[UUID], needles: Needles
 ) -> Mapping[UUID, Sequence[str]]:
-    """Return the forgotten memories, but these, with whose marks a text would come back, and the questions of those."""
+    """Return the other forgotten memories whose marks have a question that says a text, each with these questions."""
     if not needles:
         return {}
     others = (Forgotten.user_id == user_id, ~among(Forgotten.id, memory_ids))

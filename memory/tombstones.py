@@ -157,16 +157,17 @@ class _Said:
 
 
 def _spellings(text: str, known: Callable[[str], bool] = lambda _: False) -> Sequence[str]:
-    """Return a text with its addresses spelled out, and once more without what nobody sees in it, if there is any.
+    """Return the forms of a text that are compared, its addresses spelled out in each.
 
-    What nobody sees may stand in a word, or between two. So is each text that it says as JSON or an address codes it.
+    These are the text itself and what it says where JSON or an address codes all of it, and each of them once more
+    without invisible characters, if it has any: such a character may stand in a word or between two.
     """
     forms = dict.fromkeys(form for each in (text, *_meant(text)) for form in (each, without_unseen(each) or each))
     return [spelled(each, known) for each in forms]
 
 
 def _meant(text: str) -> Sequence[str]:
-    """Return what a text says that is coded as a whole: an address that stands in it is meant as it is typed."""
+    """Return what a text says that is coded as a whole; none for one with an address, which is meant as it is typed."""
     said = [text, *decoded(text)]
     said += [unquote(each) for each in said if _CODED.search(each)]
     return said[1:] if len(said) > 1 and not pages(text) else ()
@@ -244,9 +245,9 @@ def bury(
 ) -> None:
     """Leave tombstones in a space for 24 hours: of what memories or facts say, and of each text that they said before.
 
-    By its id `said` has the text of each, and behind it those of before. Whoever told a memory first may say it again
-    as it was. What was said before stays free where another active memory of the space says it, or what would be
-    merged into one.
+    `said` has by id the text of each, followed by its earlier texts. These are refused as well, as whoever told the
+    memory may say it again as it was at first; but not one that another active memory of the space says, or that would
+    merge into such a memory.
     """
     stones: list[Stone] = []
     former: list[tuple[Stone, str]] = []
@@ -277,9 +278,9 @@ def bury(
 def _said_by_others(
     session: Session, buried: Collection[UUID], former: Sequence[tuple[Stone, str]], keys: Keys, now: datetime
 ) -> set[Stone]:
-    """Return those of the tombstones, all of one space, that would keep away what another active memory there says.
+    """Return those of the `former` tombstones, all of one space, that would keep away what another memory there says.
 
-    One that has expired says nothing any more.
+    Only memories that are active, not expired and not among the `buried` count.
     """
     if not former:
         return set()
