@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import Any, Literal, get_args
 
 Fusion = Literal["convex", "minmax", "rrf", "cosine"]
@@ -22,98 +22,128 @@ class PolicyError(ValueError):
         self.message = message
 
 
+def _within(low: float, high: float, default: float) -> Any:
+    """Return a field with the range of its numbers, both ends included; whole ones where the default is whole."""
+    return field(default=default, metadata={"range": (low, high)})
+
+
 @dataclass(frozen=True, slots=True)
 class Policy:
     """How candidates become an order. Every field may be set per space and per call.
 
-    `alpha`, `beta` and `gamma` weigh relevance, recency and importance, each in [0, 1], in the total. `tau_days`
-    is the recency decay constant in days. `semantic_weight` is the share of the semantic leg in `convex` and
-    `minmax` fusion, `turn_semantic_weight` the same where most of what is ranked are turns of a talk: a note says by
-    itself what it is about, a turn half of it. `depth` is how many candidates each leg contributes. `min_score` in
-    [0, 1] is the evidence that a candidate needs from at least one leg, a fifth of it while it has no vector; or how
-    likely it must be to answer, where it was read: with too few of enough evidence to read, others are read too.
+    A hit's total is alpha * relevance + beta * recency + gamma * importance, each of these in [0, 1]. Among memories of
+    one person something always seems a little alike, so nothing is found unless one candidate answers what is asked:
+    notes in English are read together with the question, and what cannot be read must be about it by rules
+    (`retrieval.silence`). `docs/search.md` has the course of all that, `docs/tuning.md` why each number is what it is.
 
-    Among memories of one person something always seems a little alike, so nothing is found unless one candidate answers
-    what is asked (`retrieval.silence`). Notes in English are read together with the question, the best first and alone,
-    until one is `certain_reading` likely to answer it and that is enough; none that lacks an identifier that is asked
-    for, and what has it whole answers unread. At least the `reads` best are read and at most `most_reads`, no further
-    where the last two are as good as sure not to answer, unless each of several is wanted and one answers. One must be
-    at least `sure_reading` likely, or `worded_reading` if its words have all that the question's words tell, or then
-    even `topic_reading` where that only names a thing or wants all of it; but `named_reading` where a name is asked for
-    and it has nothing of the question but that, or all but that; and any but the first one surer than that. Of a
-    question for everything, or for things of a kind, none ends the reading; and of one for everything, unless its words
-    have all, one must be `list_reading` likely. What is not read after `reading_ms` milliseconds stays unread. Beside
-    one that is `alone_reading` likely, or has the identifier or all of mere key words, what shares no word with the
-    question is left out if its cosine is less than 0.45 of the best and does not reach `sure_cosine`, or if it lacks
-    the identifier; but nothing where everything, or things of a kind, are asked for.
-
-    What is not read, as turns, other languages, or anything where `reads` is 0, must be about what is asked, and say an
-    amount where the question wants one. It is about what is asked if it has the identifier that is asked for, with all
-    its parts, and cannot be if it lacks that; else where its words have `sure_share` of what the question's words tell,
-    or its cosine reaches `sure_cosine`. Where the question asks something of a name and the candidate has only the name
-    of that, or all but the name, its cosine must reach `named_cosine`: either makes texts alike that have nothing to do
-    with each other. With only the name it is enough too if its cosine reaches `sure_cosine`, and `rest_cosine` to the
-    question without the name. Without a vector four sevenths of `sure_share` are enough. A turn of a talk, which says
-    half of what it means, needs `turn_share` or `sure_cosine`, and nothing else of all that. With 0 for `min_score` or
-    `sure_cosine` nothing is asked for.
-
-    A question for several things, up to `parts` of them, is asked for each by itself as well (`retrieval.decompose`),
-    and what all these bring is shown in turn. So many numbers and words as `respellings` that no memory has are looked
-    for in another spelling, and the question asked again as they are written there (`retrieval.respelling`).
-
-    `mmr_lambda` is 1 for no diversity, 0 for diversity alone.
-    `context_weight` is how much a word of the memory stored before or after counts beside one of the memory's own: an
-    answer stands beside its question. The boosts add at most so much to the relevance: `date_boost` where the memory
-    is of a date that the question names, `speaker_boost` where it was said by whom the question names, `time_boost`
-    where the question asks when and the memory says a time, `change_boost` where a note that shares a word with the
-    question says that something is no longer as it was, `detail_boost` by how much a memory says at all.
-    What is less likely to answer than another that was read loses `reading_weight` times the difference of their
-    log-odds; what was not read has the mean of what was. Before the best comes what was stored after it, has a cosine
-    to it of `update_cosine`, and is `certain_reading` likely to answer, or `update_reading` where it says that
-    something changed; where the question asks for what was, what was stored before it (`retrieval.versions`).
+    Raises `PolicyError` for a number out of its range, and where no part of the total has a weight.
     """
 
     name: str = "balanced"
+
+    # --- the legs, and one relevance of both ---
+
+    # See `retrieval.fusion.fuse`.
     fusion: Fusion = "convex"
     legs: tuple[Leg, ...] = LEGS
-    semantic_weight: float = 0.6
-    turn_semantic_weight: float = 0.4
-    rrf_k: int = 60
-    k1: float = 1.2
-    b: float = 0.75
-    alpha: float = 1.0
-    beta: float = 0.05
-    gamma: float = 0.05
-    tau_days: float = 7.0
-    min_score: float = 0.15
-    sure_cosine: float = 0.26
-    named_cosine: float = 0.65
-    rest_cosine: float = 0.22
-    sure_share: float = 0.7
-    turn_share: float = 0.1
-    reads: int = 4
-    most_reads: int = 8
-    sure_reading: float = 0.07
-    named_reading: float = 0.1
-    list_reading: float = 0.4
-    worded_reading: float = 0.02
-    topic_reading: float = 0.01
-    certain_reading: float = 0.5
-    alone_reading: float = 0.8
-    update_cosine: float = 0.45
-    update_reading: float = 0.3
-    reading_ms: float = 150.0
-    reading_weight: float = 0.05
-    parts: int = 3
-    respellings: int = 4
-    mmr_lambda: float = 0.975
-    depth: int = 30
-    context_weight: float = 0.7
-    date_boost: float = 0.2
-    speaker_boost: float = 0.06
-    time_boost: float = 0.05
-    change_boost: float = 0.05
-    detail_boost: float = 0.08
+    # The share of the semantic leg in `convex` and `minmax` fusion, among notes and where most candidates are turns of
+    # a talk: a note says by itself what it is about, a turn half of it.
+    semantic_weight: float = _within(0, 1, 0.6)
+    turn_semantic_weight: float = _within(0, 1, 0.4)
+    rrf_k: int = _within(1, 1000, 60)
+    # Of BM25: how soon a repeated word adds no more, and how much long texts are damped.
+    k1: float = _within(0, 10, 1.2)
+    b: float = _within(0, 1, 0.75)
+
+    # --- the total ---
+
+    alpha: float = _within(0, 10, 1.0)
+    beta: float = _within(0, 10, 0.05)
+    gamma: float = _within(0, 10, 0.05)
+    # The constant by which recency decays.
+    tau_days: float = _within(0.01, 36500, 7.0)
+
+    # --- what may be a hit ---
+
+    # The evidence that a candidate needs from at least one leg, a fifth of it while it has no vector; or how likely it
+    # must be to answer, where it was read. With too few of enough evidence to read, others are read too. With 0 here or
+    # for `sure_cosine` no candidate need answer or be about what is asked.
+    min_score: float = _within(0, 1, 0.15)
+
+    # --- when what is not read is about the question: turns, other languages, or anything where `reads` is 0 ---
+
+    # It is if it has the identifier that is asked for, with all its parts, and cannot be if it lacks that. Else it is
+    # if its cosine reaches this, or its words have `sure_share`. Where the question wants an amount it must say one.
+    sure_cosine: float = _within(0, 1, 0.26)
+    # The same where the question asks something of a name, and the candidate has only the name of that, or all but the
+    # name: either makes texts alike that have nothing to do with each other.
+    named_cosine: float = _within(0, 1, 0.65)
+    # With only the name `sure_cosine` is enough too, if the cosine to the question without the name reaches this.
+    rest_cosine: float = _within(0, 1, 0.22)
+    # The share of what the question's words tell; without a vector four sevenths of it are enough.
+    sure_share: float = _within(0, 1, 0.7)
+    # The same for a turn of a talk, which says half of what it means: this or `sure_cosine`, and nothing else of all
+    # that.
+    turn_share: float = _within(0, 1, 0.1)
+
+    # --- reading notes together with the question ---
+
+    # How many of the best are read at least, the first one alone (0 reads none), and at most. Reading goes no further
+    # than `reads` where the last two are as good as sure not to answer, unless each of several is wanted and one
+    # answers. A note that lacks an identifier that is asked for is not read, and one that has it whole answers unread.
+    reads: int = _within(0, 50, 4)
+    most_reads: int = _within(0, 50, 8)
+    # How likely one must be to answer, or nothing is found; any but the first must be surer than that.
+    sure_reading: float = _within(0, 1, 0.07)
+    # The same where a name is asked for and it has nothing of the question but that, or all but that.
+    named_reading: float = _within(0, 1, 0.1)
+    # The same of a question for everything, unless the words of the note have all of the question's.
+    list_reading: float = _within(0, 1, 0.4)
+    # The same if the words of the note have all that the question's words tell; the latter where the question only
+    # names a thing, or wants all of it.
+    worded_reading: float = _within(0, 1, 0.02)
+    topic_reading: float = _within(0, 1, 0.01)
+    # One that is so likely to answer ends the reading, but not of a question for everything or for things of a kind.
+    certain_reading: float = _within(0, 1, 0.5)
+    # Beside one that is so likely, or has the identifier or all of mere key words, what shares no word with the
+    # question is left out if its cosine is less than 0.45 of the best and does not reach `sure_cosine`, or if it lacks
+    # the identifier; but nothing where everything, or things of a kind, are asked for.
+    alone_reading: float = _within(0, 1, 0.8)
+    # What was stored after the best comes before it, if it has such a cosine to it and is `certain_reading` likely to
+    # answer, or `update_reading` where it says that something changed; where the question asks for what was, what was
+    # stored before it (`retrieval.versions`).
+    update_cosine: float = _within(0, 1, 0.45)
+    update_reading: float = _within(0, 1, 0.3)
+    # What is not read after so many milliseconds stays unread.
+    reading_ms: float = _within(1, 60_000, 150.0)
+    # What is less likely to answer than another that was read loses so many times the difference of their log-odds;
+    # what was not read has the mean of what was.
+    reading_weight: float = _within(0, 1, 0.05)
+
+    # --- asking more than once ---
+
+    # A question for up to so many things is asked for each by itself as well (`retrieval.decompose`).
+    parts: int = _within(0, 10, 3)
+    # So many numbers and words that no memory has are looked for in another spelling (`retrieval.respelling`).
+    respellings: int = _within(0, 50, 4)
+
+    # --- the order ---
+
+    # 1 for no diversity, 0 for diversity alone.
+    mmr_lambda: float = _within(0, 1, 0.975)
+    # How many candidates each leg contributes.
+    depth: int = _within(1, 500, 30)
+    # How much a word of the memory stored before or after counts beside one of the memory's own: an answer stands
+    # beside its question.
+    context_weight: float = _within(0, 1, 0.7)
+    # What is added to the relevance at most: where the memory is of a date that the question names, where it was said
+    # by whom the question names, where the question asks when and the memory says a time, where a note that shares a
+    # word with the question says that something is no longer as it was, and by how much a memory says at all.
+    date_boost: float = _within(0, 1, 0.2)
+    speaker_boost: float = _within(0, 1, 0.06)
+    time_boost: float = _within(0, 1, 0.05)
+    change_boost: float = _within(0, 1, 0.05)
+    detail_boost: float = _within(0, 1, 0.08)
 
     @property
     def reads_at_most(self) -> int:
@@ -129,49 +159,10 @@ class Policy:
             raise PolicyError("alpha", "must be above 0 where beta and gamma are not")
 
 
-_RANGES: dict[str, tuple[float, float]] = {
-    "semantic_weight": (0, 1),
-    "turn_semantic_weight": (0, 1),
-    "rrf_k": (1, 1000),
-    "k1": (0, 10),
-    "b": (0, 1),
-    "alpha": (0, 10),
-    "beta": (0, 10),
-    "gamma": (0, 10),
-    "tau_days": (0.01, 36500),
-    "min_score": (0, 1),
-    "sure_cosine": (0, 1),
-    "named_cosine": (0, 1),
-    "rest_cosine": (0, 1),
-    "sure_share": (0, 1),
-    "turn_share": (0, 1),
-    "reads": (0, 50),
-    "most_reads": (0, 50),
-    "sure_reading": (0, 1),
-    "named_reading": (0, 1),
-    "list_reading": (0, 1),
-    "worded_reading": (0, 1),
-    "topic_reading": (0, 1),
-    "certain_reading": (0, 1),
-    "alone_reading": (0, 1),
-    "update_cosine": (0, 1),
-    "update_reading": (0, 1),
-    "reading_ms": (1, 60_000),
-    "reading_weight": (0, 1),
-    "parts": (0, 10),
-    "respellings": (0, 50),
-    "mmr_lambda": (0, 1),
-    "depth": (1, 500),
-    "context_weight": (0, 1),
-    "date_boost": (0, 1),
-    "speaker_boost": (0, 1),
-    "time_boost": (0, 1),
-    "change_boost": (0, 1),
-    "detail_boost": (0, 1),
+_RANGES: Mapping[str, tuple[float, float]] = {
+    each.name: each.metadata["range"] for each in fields(Policy) if "range" in each.metadata
 }
-
-
-_WHOLE = frozenset({"rrf_k", "depth", "reads", "most_reads", "parts", "respellings"})
+_WHOLE = frozenset(each.name for each in fields(Policy) if isinstance(each.default, int))
 
 
 def _check_choices(policy: Policy) -> None:
@@ -219,7 +210,7 @@ def described() -> dict[str, Any]:
     return {"type": "object", "properties": {**choices, **numbers}, "additionalProperties": False}
 
 
-# The fields of earlier versions, which a space or an export may still have.
+# Fields that earlier versions had; a space or an export may still have them.
 RETIRED = frozenset({"list_reads", "turn_cosine"})
 
 

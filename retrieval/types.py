@@ -21,16 +21,7 @@ Vector = NDArray[np.float32]
 
 @dataclass(slots=True)
 class Candidate:
-    """A memory that at least one leg found, before ranking.
-
-    Ranks are 1-based positions in the leg, None where the leg did not list it. `bm25` is the raw keyword score
-    (0 without a match), `bm25_around` the one with the words of its neighbours; `cosine`, on the scale where unrelated
-    texts have 0 and equal ones 1, is None while no vector is ready. `speaker` is the name before a colon that the text
-    begins with, `size` its length in bytes. `places` says which of the question's lexemes it has. `is_turn` tells that
-    it was said in a talk, and so may mean little without what was said beside it. `sureness`, in [0, 1], is how likely
-    it answers the question to who read both, None where nobody did. `nearest` are the passages of a long text
-    that come nearest to the question. `said_again` is when it was last touched, if it was repeated or its text changed.
-    """
+    """A memory that at least one leg found, before ranking."""
 
     id: UUID
     text: str
@@ -42,19 +33,31 @@ class Candidate:
     tags: tuple[str, ...] = ()
     source_ids: tuple[str, ...] = ()
     pinned: bool = False
+    # What a memory says that sums up this one, if this is long.
     summary: str | None = None
+    # When it was last touched, if it was repeated or its text changed.
     said_again: datetime | None = None
+    # The raw keyword score, 0 without a match, and its 1-based place in that leg, None where the leg did not list it.
     bm25: float = 0.0
     keyword_rank: int | None = None
+    # On the scale where unrelated texts have 0 and equal ones 1, None while no vector is ready; its place as above.
     cosine: float | None = None
     semantic_rank: int | None = None
+    # Shape (dimensions,), of length 1; of a long text, that of the passage which comes nearest to the question.
     vector: Vector | None = field(default=None, compare=False, repr=False)
+    # The keyword score with the words of the memories stored before and after it.
     bm25_around: float = 0.0
+    # The name before a colon that the text begins with.
     speaker: str | None = None
+    # Bytes of the text.
     size: int = 0
+    # Which of the question's lexemes it has.
     places: Sequence[int] = ()
+    # Whether it was said in a talk, and so may mean little without what was said beside it.
     is_turn: bool = False
+    # How likely it answers the question, in [0, 1], to the reader, who has read both; None where it was not read.
     sureness: float | None = None
+    # The passages of a long text that come nearest to the question.
     nearest: tuple[str, ...] = ()
 
 
@@ -70,32 +73,33 @@ class Score:
 
 @dataclass(slots=True)
 class Scored:
-    """A candidate with its scores; `evidence` in [0, 1] is the stronger of the two legs' absolute scores.
-
-    `keyword_share` is of its own words alone, `context` what those of its neighbours add to it. `speaker_match` tells
-    that the question names who said it, `time_match` that it says a time where the question asks for one,
-    `change_match` that it says what has changed. `reading_penalty` is what reading took from its total, as another
-    reads more like an answer, and `beyond` what it would have taken besides, had there been more relevance to take.
-    `update_boost` is what its total gained to stand before another version of the same.
-    `lacks_code` tells that an identifier is asked for that another candidate has, and this one does not. `is_faint`
-    tells that its evidence is not enough, and it is there to be read. `asked` is what the question is about, None where
-    nothing asked for that.
-    """
+    """A candidate with its scores, and what they were made of."""
 
     candidate: Candidate
     score: Score
+    # The stronger of the two legs' absolute scores, in [0, 1].
     evidence: float
+    # The share of the largest keyword score that its own words reach, in [0, 1].
     keyword_share: float
+    # Whether it is of the date that the question names, in [0, 1].
     date_match: float
+    # What the words of its neighbours add to `keyword_share`.
     context: float = 0.0
+    # Whether the question names who said it, asks for a time and it says one, asks for what is and it says a change.
     speaker_match: bool = False
     time_match: bool = False
     change_match: bool = False
+    # What reading took from its total, as another reads more like an answer.
     reading_penalty: float = 0.0
+    # What its total gained to stand before another version of the same.
     update_boost: float = 0.0
+    # What reading would have taken besides, had there been more relevance to take.
     beyond: float = 0.0
+    # Whether it lacks an identifier that is asked for, and that another candidate has.
     lacks_code: bool = False
+    # Whether its evidence is not enough, and it is there only to be read.
     is_faint: bool = False
+    # What the question is about, None where nothing asked for that.
     asked: Asked | None = field(default=None, compare=False, repr=False)
 
     @property
