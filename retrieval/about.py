@@ -35,7 +35,8 @@ _ENGLISH = frozenset(
     you he she they we for with from about at on by that this there
     """.split()  # noqa: SIM905  # As above.
 )
-# Written as names, and said of in other words: "Mum's operation" is what "the user's mother" has.
+# Relatives are written like names, but other words may mean the same one: "Mum's operation" is what "the user's mother"
+# has.
 _KIN = frozenset(
     {"mum", "mom", "dad", "mother", "father", "granny", "gran", "nan", "grandma", "grandpa", "aunt", "uncle"}
 )
@@ -52,7 +53,7 @@ _POINTS = re.compile(
     )\b""",
     re.IGNORECASE | re.VERBOSE,
 )
-# Of "emergency" the index has "emerg".
+# A stem of at least so many letters tells its word, however much that has lost: "emergency" is "emerg" in the index.
 _TELLING_STEM = 5
 
 
@@ -119,10 +120,11 @@ class Asked:
         """Tell whether an identifier is asked for that an item does not have."""
         if self.told_of:
             return False
-        # Of several one is enough.
+        # Where several identifiers are asked for, one of them is enough.
         if self.codes and not any(code and code.issubset(places) for code in self.codes):
             return True
-        # And the database keeps a file's name whole, so what has no part may have all.
+        # The database keeps the name of a file whole, so an item that has none of the parts may still have all of the
+        # name.
         held = [[not part.isdisjoint(places) for part in parts] for parts in self.joined]
         return any(map(any, held)) and not any(map(all, held))
 
@@ -171,11 +173,12 @@ def understand(text: str, question: Question) -> Asked:
     signs = [frozenset({place}) for place, each in lexemes.items() if each in named]
     numbers = () if told_of else tuple(numbered_in(identified))
     codes = (*codes, *signs)
-    # A week or a season may have a number as any other thing.
+    # Words that may have a number of their own, weeks and seasons among them.
     heads = [each for place, each in lexemes.items() if place in content - dated or each in OF_ANY_TIME]
     paired = () if told_of else tuple(paired_in(identified, heads))
     written_names = _names(text)
-    # A question may be answered by what says it in other words: "in even weeks". And the index lacks some letters.
+    # A question may be answered in other words ("in even weeks"), so only key words need all of the pairs. Letters are
+    # left out, as the index lacks some.
     needed = {number for _, number in (numbers if asks(text) else (*numbers, *paired)) if number[0].isdigit()}
     numbered = frozenset(place for place, each in lexemes.items() if each.lstrip("-") in needed)
     coded = numbered.union(*codes, *chain(*joined))

@@ -14,7 +14,7 @@ _ASKS = re.compile(
       | much(?!\s+(?:do|does|did)\s+\w+\s+(?:like|love|enjoy|care|know|hate|want|trust|remember|understand)))\b""",
     re.IGNORECASE | re.VERBOSE,
 )
-# What no list of key words has: a word that asks or points, a verb that only helps.
+# What only a sentence has, and no list of key words: a word that asks or points, or a verb that only helps.
 _SENTENCE = re.compile(
     r"""\b(?:who|whom|whose|what|which|when|where|why|how|is|are|am|was|were|be|been|do|does|did|has|have|had|can|could
       | will|would|shall|should|may|might|must|i|me|my|we|us|our|you|your|he|him|his|she|her|they|them|their|it|its|this
@@ -29,7 +29,7 @@ _ASKS_OF_IT = re.compile(
     re.IGNORECASE | re.VERBOSE,
 )
 _BRINGS_UP = re.compile(r"\W*(?:(?:and|but|or|so)\s+)?(?:what|how)\s+(?:of|about)\b", re.IGNORECASE)
-# Who asks so wants each of several memories, not the one that answers.
+# A question like these wants each of several memories, not one that answers.
 _ASKS_ALL = re.compile(
     r"""\b(?:
         everything | anything\s+(?:about|on|of) | overview | rundown | details
@@ -75,7 +75,7 @@ _WHO = re.compile(r"who(?:['\u2019]s| (?:is|was|are|were)) (.+)", re.IGNORECASE)
 _BEHIND_A_NAME = re.compile(r" (?:again|to \w+)\Z", re.IGNORECASE)
 # Characters: names are shorter.
 _LONGEST_WHO = 200
-# Also what stands for an amount: none, all, an only child, a dozen.
+# An amount, or what stands for one: none, all, an only child, a dozen.
 _SAYS = re.compile(
     r"""\d | \b(?:
         one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve

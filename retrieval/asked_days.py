@@ -24,9 +24,9 @@ from retrieval.weekdays import NAME
 # With one of these a question speaks of what has been, whatever else it says: "What was due in May?"
 GONE = frozenset({"was", "were", "did", "had", "happened"})
 _WEEK_OF = re.compile(rf"\b(?:last|this)\s+(?:{COUNT}\s+)?(?:day|week)s?\s*\Z", re.IGNORECASE)
-# Who says so names the first of two days: "the weekend of 21 November".
+# A weekend by the first of its days: "the weekend of 21 November".
 _WEEKEND_OF = re.compile(r"\b(?:(?:on|at|over)\s+)?(?:the\s+)?weekend\s*\Z", re.IGNORECASE)
-# And the week of it: "in the week of 5 May".
+# A week by a day of it: "in the week of 5 May".
 _WEEK_WITH = re.compile(r"\b(?:the\s+)?week\s*\Z", re.IGNORECASE)
 # What stands before a day says which day of the week it is.
 _OF_WEEKDAY = re.compile(rf"\b(?:on\s+)?{NAME}\s*,?\s*(?:the\s+)?\Z", re.IGNORECASE)
@@ -47,7 +47,7 @@ def parse(question: str, now: datetime) -> DateHint | None:
     "the last 2 weeks" are the 14 days before today, and today.
     """
     hint = _first(question, now)[0]
-    # Of a span that is to come nothing was kept yet.
+    # Nothing was kept yet in a span that is to come.
     return None if hint is not None and hint.start is not None and hint.start >= aware(now) else hint
 
 
@@ -68,9 +68,9 @@ def timeless(question: str, now: datetime) -> str:
 def _first(question: str, now: datetime) -> tuple[DateHint | None, str]:
     """Return the first date that a question names, and the question with blanks in its place."""
     gone = not GONE.isdisjoint(words_of(question)) or asks_what_was_done(question)
-    # A season without "last" is of whatever year.
+    # A season without "last" is of any year, so it is no hint.
     hint, rest = take_date(with_months(question), aware(now), gone=gone, coming=gone, seasons=False)
-    # Notes have such a day without its month as well, and are found by its number: so a question is never for it alone.
+    # Notes tell such a day without its month too, and are found by its number: so a question is never for it alone.
     if hint is None and gone and (day := day_told(now, question)) is not None:
         return day[0], _without(question, *day[1])
     return hint, rest

@@ -73,7 +73,7 @@ _MOST_DATES = 4
 _FROM = re.compile(
     rf"\bfrom\s+(?:the\s+|last\s+)?(?:{NAME}|weekend)\b(?!.*\b(?:to|till|until|through)\b)", re.IGNORECASE
 )
-# It is nothing new.
+# The "new" of these asks for nothing new.
 _NEW_YEAR = re.compile(r"\bnew\s+year", re.IGNORECASE)
 _BY = re.compile(r"\bby\s+(?:the\s+)?(?:early|mid|late|beginning|start|middle|end|first|last)\b", re.IGNORECASE)
 _ELSEWHERE = frozenset({"since", "until", "till", "by", "before", "after"})
@@ -114,7 +114,7 @@ def alone(question: str, now: datetime) -> Period | None:
         first, last = found
         found = _in_turn(first, last, asked_in(question), moment)
         if to_come and not YEAR.search(question) and last.named is not None and _is_mostly_over(found, first, moment):
-            # Then the next is meant: in November, from March to December.
+            # Its last month is then that of next year: in November, "from March to December".
             on = _period(replace(last.named, year=local(last.start, zone_of(moment)).year + 1), moment, to_come=False)
             found = [first, on] if on is not None else []
     left = WORD.findall(rest.casefold())
@@ -124,7 +124,7 @@ def alone(question: str, now: datetime) -> Period | None:
     half = len(found) != 2 if since else len(found) < 2 and _TWO.search(question) is not None
     if not found or half or not whatever.issuperset(left) or (bare and left and not (closed and len(found) == 2)):
         return None
-    # What is so each week is no news of a day that is over.
+    # The weekday of a day that is over does not count: what a note says of every such weekday is no news of that one.
     period = _joined([replace(each, weekday=None) if each.start <= moment else each for each in found], closed=closed)
     return replace(period, to_come=to_come or period.start > moment or (present and period.end > moment))
 
@@ -153,7 +153,7 @@ def _in_turn(first: Period, last: Period, feast: Feast | None, now: datetime) ->
     None are returned where no year near the other's has such a day.
     """
     if feast is not None and feast.month is None and first.named is not None and last.start < first.start:
-        # That moves and is the last.
+        # A movable feast ends the range: the one after the beginning is meant.
         after = feast_hint(feast, first.start.astimezone(zone_of(now)), gone=False)
         found = _period(after, now, to_come=False) if after is not None else None
         return [first, found] if found is not None else []
@@ -242,6 +242,6 @@ def _nearest(hint: DateHint, now: datetime, *, to_come: bool) -> Period | None:
         start, end = days
         if hint.year is not None or (end > now.date() if to_come else start <= now.date()):
             span = span_of(start, end, zone)
-            # What notes say of other years is to come no more.
+            # What is to come has its year, so that a note which names another year does not tell of it.
             return Period(*span, replace(hint, year=year) if to_come else hint) if span else None
     return None

@@ -43,7 +43,7 @@ def _told_once(ranked: Sequence[Ranked]) -> Sequence[Ranked]:
     It is a memory itself, and stands in for what it sums up.
     """
     found = [hit.scored.candidate for hit in ranked]
-    # Long texts are not counted for it, most of which nothing sums up.
+    # The tokens of long texts are counted only where there is a summary, which most have not.
     texts = [_shown(each)[0] if each.summary else each.text for each in found]
     standing_in = {text for each, text in zip(found, texts, strict=True) if text != each.text}
     once = [hit for n, hit in enumerate(ranked) if texts[n] not in standing_in or texts.index(texts[n]) == n]

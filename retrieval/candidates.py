@@ -49,24 +49,25 @@ logger = logging.getLogger(__name__)
 # scanned exactly for longer: an index that must step over what does not fit costs more than comparing all.
 EXACT_SCAN_LIMIT = 5_000
 FILTERED_SCAN_LIMIT = 25_000
-# So many times what is asked for the index keeps in view; docs/measurements.md says what it finds so.
+# How many rows an HNSW index looks at, as a multiple of what is asked for; docs/measurements.md says how many it finds.
 SMALL_VIEW, LARGE_VIEW, FILTERED_VIEW = 2, 4, 8
 LARGE_SPACE = 20_000
 # The two header words of a halfvec's binary form: dimensions and flags, 16 bits each.
 _HEADER = 4
 LONG_TEXT_BYTES = 800
-# Where a row of the pool has the beginning of its text.
+# The place of the beginning of its text in a row of the pool.
 _HEAD_PLACE = 6
-# The neighbours of so many of each leg are looked at too: what answers a question often does not repeat its words.
+# Of each leg the best so many bring the memories stored beside them: an answer often does not repeat the question's
+# words.
 BEST = 20
-# Of what has the words of a quoted phrase so many are looked at for the phrase itself.
+# So many texts that have the words of a quoted phrase are searched for the phrase itself.
 MOST_WITH_ALL = 500
-# Of what may say a day of a time so many are read to see whether they do.
+# So many texts that may say a day of a time are read to see whether they do.
 MOST_WITH_DAYS = 200
-# Where a name with signs is asked for, so many times the depth is looked at for what has other words as well.
+# With a name that has signs, the keyword leg looks at so many times its depth, to find what has other words as well.
 DEEPER = 10
-# So many that wait for their vectors, and such a share of what was searched, are worth a word: what was stored a moment
-# ago always waits a little.
+# An answer says that vectors are missing from so many memories and such a share of what was searched on: what was
+# stored a moment ago always waits a little.
 FEW_WAIT = 3
 WAITING_SHARE = 0.25
 
@@ -269,7 +270,7 @@ class Source:
         speakers = speakers_of(row[_HEAD_PLACE] for row in rows)
         read = [_read(row, speakers) for row in rows]
         if shelf is EPISODES:
-            # Exchanges of a talk, though they are not ranked with the ones beside them.
+            # Episodes are turns of a talk, though they are not ranked with the ones beside them.
             for candidate, *_ in read:
                 candidate.is_turn = True
         for place, counts in keyword.counts.items():
@@ -363,7 +364,7 @@ def _read(row: Row, speakers: Collection[str]) -> tuple[Candidate, TermCounts, f
     """Return a row of the pool as a candidate, what it says of the question, and its distance where that was told."""
     item_id, created_at, importance, pinned, previous_id, is_said, head, size, places, counts, length, distance = row
     name = speaker_of(head)
-    # What is kept of a message begins with who said it, however few there are.
+    # A memory of a message begins with who said it, even where too few texts have the name to show that it is one.
     speaker = name if is_said or name in speakers else None
     candidate = Candidate(item_id, "", "", "", created_at, importance, pinned=pinned, speaker=speaker, size=size)
     candidate.places, candidate.is_turn = places or (), is_said or speaker is not None

@@ -9,7 +9,7 @@ from itertools import pairwise
 
 from retrieval.passage import EMPTY
 
-# A word of fewer letters is part of too many others; one of more is none.
+# Shorter words are part of too many others, longer ones of none.
 _LEAST, _LONGEST = 3, 30
 # Initials are so many letters.
 _INITIALS = 4
@@ -24,7 +24,7 @@ _WORD = re.compile(r"[^\W\d_]+")
 _BEFORE, _AFTER = r"(?<![^\W_])", r"(?:['\u2019]?s)?(?![^\W_])"
 _SIGN = r"[-.'\u2019\u2010\u2011]"
 _SIGN_OR_BLANK = r"[-.'\u2019\u2010\u2011\s]"
-# Beside any word one of these may stand.
+# Words that may stand beside any other.
 _SMALL = EMPTY | frozenset(
     """
     above after again against before below between both down during each few further here most off once only other out

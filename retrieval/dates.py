@@ -100,7 +100,7 @@ def midnight(day: date, zone: tzinfo) -> datetime:
 
     Raises `OverflowError` beyond the calendar.
     """
-    # In a zone that knows daylight saving, times are compared and subtracted as the clocks show them, not as they pass.
+    # Converted to UTC, as Python compares and subtracts times of one zone as its clocks show them, not as they pass.
     return datetime.combine(day, time(), zone).astimezone(UTC)
 
 
@@ -140,7 +140,7 @@ def unit_days(today: date, unit: str, back: int) -> tuple[date, date]:
         first = today - (timedelta(days=today.weekday()) if unit == "week" else timedelta(0)) - back * length
         return first, first + length
     months = MONTHS_OF[unit]
-    # Of the unit that today's month is in.
+    # The first month of the unit that today is in.
     first = month_start(today.year, today.month - (today.month - 1) % months - back * months)
     return first, month_start(first.year, first.month + months)
 

@@ -20,7 +20,7 @@ _POINTS = frozenset(
     he she it they him her hers them his its their theirs that this those these there one ones then so instead
     """.split()  # noqa: SIM905  # A list of twenty quoted words cannot be read.
 )
-# Beside what asks: a question of these alone asks nothing by itself.
+# Words that ask nothing by themselves: a question of these and what asks alone is none.
 _EMPTY = frozenset(
     """
     a an the i me my mine we us our ours you your yours for of in on at by with to from about and or not no much many

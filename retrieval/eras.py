@@ -27,12 +27,12 @@ _WAS = re.compile(
     rf"""\b(?:was|were|did|had|used)\b | \A\W*(?:who|what)\s+{VERB}\b""",
     re.IGNORECASE | re.VERBOSE,
 )
-# And what is as well: "Where do I live, and where was I before?"
+# A question for what is as well: "Where do I live, and where was I before?"
 _IS = re.compile(r"\b(?:is|are|am|now|today|current(?:ly)?)\b|\A(?!.*\bdid\b).*\b(?:do|does)\b", re.IGNORECASE)
 # "Who is our former GP?" is he no more; the old one may be.
 _NO_MORE = re.compile(rf"\b(?:is|are)\s+{_WHOSE}(?:former|previous|earlier|original|initial)\b", re.IGNORECASE)
 _WANTS = re.compile(r"\b(?:wh(?:at|ich|o(?:se|m)?|ere|en|y)|how)\b", re.IGNORECASE)
-# As a note has it that was written while it was so.
+# How a note says it that was written while it was so.
 _THEN = ((r"\bwas\b", "is"), (r"\bwere\b", "are"), (r"\bdid(?=\s+(?:i|we|you|they)\b)", "do"), (r"\bdid\b", "does"))
 _WRITTEN_THEN = [(re.compile(was, re.IGNORECASE), then) for was, then in _THEN]
 _TELLS_PAST = re.compile(

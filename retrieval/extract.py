@@ -147,7 +147,7 @@ class _Field:
         self._places = [places.get(each.sequence) for each in candidates]
         self._vectors = np.stack([vectors[sequence] for sequence in known]) if known else np.empty((0, 0), np.float32)
         self._unrelated = unrelated
-        # How near the nearest sentence is that was taken.
+        # For each sentence, how near the nearest one is that was taken.
         self._taken = np.zeros(len(known), np.float32)
 
     def score(self, number: int) -> float:

@@ -25,7 +25,7 @@ STEPS = rf"\d{{1,4}}|{'|'.join(_STEPS)}"
 _STEP = rf"({STEPS})\s+(day|week|fortnight|month|quarter(?!\s+of\b)|year)s?"
 _AGO = re.compile(rf"(?<!\bhalf\s)\b{_STEP}\s+ago\b", re.IGNORECASE)
 _AHEAD = re.compile(rf"\b(?:in\s+{_STEP}(?:['\u2019]?\s+time)?|{_STEP}\s+from\s+(?:now|today))\b", re.IGNORECASE)
-# As many as people mean by these, and a little more.
+# The numbers that people mean by these words, and a little more.
 _COUNTS = {word: number for number, word in enumerate(_NUMBERS) if number > 1} | {"couple of": 2, "few": 5}
 COUNT = rf"(?P<count>\d{{1,4}}|{'|'.join(_COUNTS)})".replace(" ", r"\s+")
 _WITHIN = re.compile(
@@ -34,7 +34,7 @@ _WITHIN = re.compile(
       | past\s+(?P<unit>week|month|quarter|year))\b(?!\s+(?:ago|of)\b)""",
     re.IGNORECASE | re.VERBOSE,
 )
-# Of minutes and hours no note tells another day.
+# Notes tell no other day by minutes and hours.
 _CLOCK = re.compile(
     rf"""\b(?:(?:(?:over|within|in)\s+(?:the\s+)?)?(?:last|past)\s+(?:{COUNT}\s+)?(?P<unit>hour|minute)s?
       | (?P<ago>half\s+an|{STEPS})\s+(?P<units>hour|minute)s?\s+ago)\b""",
@@ -55,7 +55,7 @@ _RECENT = re.compile(
 )
 _BACK = {"day before yesterday": 2, "yesterday": 1, "last": 1}
 _BACK |= {"tomorrow": -1, "next": -1, "coming": -1, "day after tomorrow": -2}
-# In notes no other day than that on which they were kept: "Slept badly last night".
+# In a note these mean the day on which it was kept: "Slept badly last night".
 _CLOSE = re.compile(
     r"\b(?:this\s+(?:morning|afternoon|evening)|tonight|(?P<night>last\s+night)"
     r"|the\s+(?P<unit>week|month|quarter|year)\s+(?P<beyond>before\s+last|after\s+next))\b",
@@ -89,7 +89,7 @@ _ANY_SUCH = re.compile(
 _THE_LAST = re.compile(r"(?:(?:on|at|over)\s+)?the\s+(?:last|past)\b(?!\s+weekend)", re.IGNORECASE)
 # Characters that are looked at before one.
 _NEAR = 16
-# One of these is in whatever is told but a day of the week.
+# Any time but a day of the week is told with one of these words.
 _PLACES = re.compile("|".join(("yesterday|today|tomorrow|day|week|fortnight|month|quarter|year", *SEASONS)))
 
 

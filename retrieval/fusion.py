@@ -75,7 +75,8 @@ def _convex(candidates: Sequence[Candidate], weights: Mapping[Leg, float], bound
     fused = {}
     for each in candidates:
         share = keyword_share(each.bm25_around, bound)
-        # What waits for its vector is as likely to be meant as its words say, not a stranger.
+        # A candidate that waits for its vector counts as alike as its words say: it is as likely to be meant, and no
+        # stranger.
         alike = clip(each.cosine) if each.cosine is not None else share * (words > 0)
         fused[each.id] = clip(words * share + meaning * alike)
     return fused
@@ -120,5 +121,5 @@ def _raw(candidate: Candidate, leg: Leg) -> float:
 
 def clip(value: float) -> float:
     """Return the value, or the end of [0, 1] that it is beyond."""
-    # Comparisons: a search does this hundreds of times, and calls of min and max take four times as long.
+    # Comparisons, as a search does this hundreds of times, and calls of min and max take four times as long.
     return 0.0 if value < 0.0 else 1.0 if value > 1.0 else value

@@ -40,9 +40,11 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-# So many are read once more to tell whether the search should keep silent; where more are about it, it should not.
+# So many candidates are fetched once more before the search keeps silent, to look for an amount or at what they say
+# beside a name; where more are about the question, it is not silent.
 LOOKED_AT = 10
-# Of the first so many notes more than one passage is read: of all, a search among long notes would take twice as long.
+# The first so many notes are read in several passages: with all of them, a search among long notes would take twice as
+# long.
 READ_WIDELY = 2
 # What `degraded` says where there was no time to read all that had to be read.
 UNREAD = "reading"
@@ -111,10 +113,10 @@ class Hearing:
         """Tell whether one of the best answers the question to who reads both, or is told without reading."""
         judge, question = self.judge, self.question
         key_words = not judge.wants_all and not asks(question)
-        # Whatever names somebody says a little of who that is.
+        # Words tell nothing here: every text that names somebody says a little of who that is.
         who = asks_who(question)
         told = any(judge.is_told(each, key_words=key_words or who) for each in scored)
-        # Who wants all that there is has them read even so, to have before the rest what belongs to it.
+        # A question for everything has them read even so, so that what belongs to it comes before the rest.
         if told and not (judge.wants_all or who):
             return True
         with self.course.timed("read"):
@@ -134,13 +136,13 @@ class Hearing:
         Return the best without the rest that need not be read. Another language and a failure leave no word.
         """
         judge, policy = self.judge, self.source.policy
-        # Turns say half of what they mean, wherever they stand.
+        # Turns are left out wherever they stand, as they say half of what they mean.
         notes = [each for each in best if not is_talk(each.candidate.text)]
         texts = ["\n".join(_to_read(each, first=place < READ_WIDELY)) for place, each in enumerate(notes)]
         asked = [*zip(self._asked_of(notes), texts, strict=True)]
         whole = [judge.wants_the_end(each) for each in notes]
-        # The best is enough for half of what is asked, so it is read alone; what does not end there seldom ends before
-        # all that are read at least, and where each of several is wanted none is enough.
+        # The first one is read alone, as it is enough for half of all questions. Where it is not, reading seldom ends
+        # before `reads` notes, so the others are read at once; and all are where one is never enough.
         at_once = (policy.reads,) if judge.is_never_enough else (1, max(1, policy.reads - 1))
         until = time.monotonic() + policy.reading_ms / 1000
         try:
@@ -176,8 +178,8 @@ class Hearing:
             ]
             others, question = notes[count:], ""
         else:
-            # The note of that time did not know that it would be replaced. Only here it is asked so: for silence what
-            # still holds is not "my old rate".
+            # The older note did not know that it would be replaced, so it is read for the question as it was asked
+            # then. For silence the question stays as it is: what still holds is not "my old rate".
             ones, others, question = notes[: min(count, policy.reads)], notes, as_asked_then(self.question)
         unrelated = self.dense.unrelated if self.dense is not None else 0.0
         found = {
@@ -189,7 +191,8 @@ class Hearing:
         pairs = [(question or asking, text) for _, (asking, text) in some]
         likely = reader.each(pairs, seconds=max(0.0, until - time.monotonic()), at_once=(len(some),))
         for (each, _), sureness in zip(some, likely, strict=True):
-            # What has changed is often told in other words than it is asked for. So it loses nothing by being read.
+            # A change is often told in other words than the question's. So reading a version never lowers how likely it
+            # is.
             if overtakes(each, sureness, policy, era=era):
                 each.candidate.sureness = max(sureness or 0.0, each.candidate.sureness or 0.0)
 
@@ -199,7 +202,7 @@ class Hearing:
         A note says seldom when it was kept: "Upgraded axum" answers "What did we upgrade in July?" where it is of July.
         """
         now, timeless = self.source.now, self.question
-        # To look for a time takes longer than all else here, and most questions name none.
+        # Looked for only where a date matched: it takes longer than all else here, and most questions name no time.
         if any(each.date_match == 1 for each in notes):
             timeless = asked_days.timeless(self.question, now)
         for each in notes:
@@ -211,7 +214,8 @@ class Hearing:
         """Tell whether nothing more needs to be read."""
         judge, policy = self.judge, self.source.policy
         certain = (read[-1].candidate.sureness or 0.0) >= policy.certain_reading
-        # Who wants each of several has them read on behind two that tell nothing, once it is sure that there is any.
+        # Where each of several is wanted, reading goes on behind two that tell nothing, once one of them surely
+        # answers.
         if (certain or judge.is_never_enough) and judge.is_answered(read):
             return not judge.is_never_enough
         # Further on they are read in pairs: where one tells nothing, the next would seldom tell more.

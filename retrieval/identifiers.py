@@ -12,14 +12,15 @@ from retrieval.numbered import NO_INITIALS, is_counted
 
 # A date, a span of years or an amount, which is written with the same signs as an identifier.
 _NO_CODE = re.compile(r"(?:19|20)\d\d(?:-(?:19|20)?\d\d){0,2}|\d[\d.,:/]*")
-# But the number of a file or a case: no fraction or date has five digits, or four with a zero before them.
+# The number of a file or a case is an identifier all the same: no fraction or date has five digits, or four with a zero
+# before them.
 _FILED = re.compile(r"(?!1/)\d{1,4}/(?:\d{5,}|0\d{3,})|\d{5,}/\d{2,4}")
 _DATE = re.compile(r"(?:0?[1-9]|[12]\d|3[01])\.(?:0?[1-9]|1[0-2])\.\d\d")
 _AMOUNT = re.compile(
     r"\d+(?:[.,]\d+)?-[^\W\d_]{3,}(?:-[^\W\d_]+)* | \d{4}s | \d+000 | \d{1,3}(?:\.\d{3})+ | \d\d?-\d\d?-(?:\d\d)?\d\d",
     re.VERBOSE,
 )
-# But what is in capitals is no amount, nor is a number of five digits and more that is not rounded.
+# So is a number with capitals, and one of five digits and more that is not rounded: these are no amounts.
 _NO_AMOUNT = re.compile(r"\d+-[A-ZÄÖÜ]{3,}(?:-[A-ZÄÖÜ]+)*|(?!\d+00-)\d{5,}-[^\W\d_]{3,}")
 _LETTERED = re.compile(r"[^\W\d_]{1,5}\d{2,}[^\W\d_]?")
 # The sign of a radio station or a car: capitals on both sides of the digits, and no abbreviation ("E2EE", "T1DM").
@@ -46,7 +47,7 @@ def identifiers_in(text: str) -> list[list[str]]:
         token, beside = bare(each[0]), bool(found) and not text[end : each.start()].strip()
         # The last group of a long number may be short.
         written = each[0][: len(token)]
-        # Who writes all in capitals means nothing by them.
+        # Capitals mean nothing in a text that is written in nothing else.
         named = _is_code(token, token if is_loud else written) or _CALL_SIGN.fullmatch(written)
         if not named and not (beside and len(found[-1]) > 1 and re.fullmatch(r"\d\d+", token)):
             continue
@@ -108,5 +109,6 @@ def lexemes_of(code: str, lexemes: dict[int, str], tokens: Sequence[str]) -> fro
     parts = {code, *re.split(r"[^a-z0-9]+", code)}
     numbered = {each for each in parts if any(map(str.isdigit, each)) and (len(tokens) > 1 or not YEAR.fullmatch(each))}
     found = {place for place, each in lexemes.items() if each in numbered or each.lstrip("-#") in numbered}
-    # Beside its parts the whole says nothing, and another way to write it lacks the whole.
+    # The lexeme of the whole is left out where its parts are there: it says no more, and another way to write the
+    # identifier lacks it.
     return frozenset(place for place in found if lexemes[place] != code) or frozenset(found)

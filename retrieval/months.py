@@ -33,7 +33,7 @@ NAMED = re.compile(
     (?:,?\s+(?:of\s+)?(?P<year>(?:19|20)\d\d)\b)?""",
     re.IGNORECASE | re.VERBOSE,
 )
-# For a text in lower case; and what each of its finds has.
+# The same for texts in lower case, and the parts of each find.
 NAMED_LOW, PLACES = re.compile(NAMED.pattern.replace(_THIS, "this"), re.VERBOSE), re.compile(MONTH)
 # A day in digits, with its year or, with points, without: "3.12." Which of the two is the month the sign tells.
 IN_DIGITS = re.compile(

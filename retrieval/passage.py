@@ -75,7 +75,7 @@ def found_in(text: str, question: str) -> list[tuple[int, int, str]]:
     found = _found_in(plain, one_form(question))
     spans, begin, behind = [], 0, 0
     for start, end, root in found:
-        # Of one letter's marks, which may be many, several may end a word.
+        # One letter may have many marks, several of which may end a word.
         if not begin <= (last := places[end - 1]) < behind:
             begin, behind = last, end_of_letter(text, last)
         spans.append((places[start], behind, root))

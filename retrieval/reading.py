@@ -45,11 +45,11 @@ _MOST_PARTS = 9
 # Log-odds that the rounded numbers may be off by for a sample that training computed: a few tenths are usual.
 _TOLERANCE = 0.6
 _REMEMBERED = 8192
-# How likely what shows early that it does not answer is taken to do so: that is all that was fitted.
+# What shows early that it does not answer is taken to be so likely to: the stops were fitted to tell that, and no more.
 HOPELESS = 0.02
 # A part that answers this likely tells enough of its note: the others are not read.
 _SETTLED = 0.9
-# No likelihood: what is not remembered. What cannot be read is, as None.
+# Stands for what is not remembered; None is remembered, and says that a text cannot be read.
 _FORGOTTEN = -1.0
 
 # The vocabulary has nearly every English word whole, and of other languages two pieces or more for most.
@@ -199,7 +199,7 @@ class Reader:
         name = _name(question, text, to_the_end=to_the_end)
         if (remembered := self._remembered(name)) != _FORGOTTEN:
             return remembered
-        # Whether it can be read is remembered as well: that takes longer to tell than all the rest.
+        # That a text cannot be read is remembered as well: it takes longer to tell than all the rest.
         found = self._likelihood(question, text, to_the_end=to_the_end) if self.can_read(text) else None
         with self._lock:
             self._known[name] = found

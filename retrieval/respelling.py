@@ -32,14 +32,15 @@ from retrieval.slips import (
 )
 from retrieval.spelling_statements import formed_statement, holding_statement, vocabulary_statement
 
-# So many forms of a number are tried, in so many texts that have parts of it; so many words that are not there, and so
-# many that are like one.
+# So many numbers are tried, in so many texts that have parts of them; of words, so many that are nowhere, each with so
+# many that are like it.
 _FORMS, _TEXTS, _UNKNOWN, _WORDS = 12, 30, 4, 4
-# From so many letters on one slip leaves a word what it was, and from so many two.
+# From the first length on a word may have one slip and still be meant, from the second on two.
 _ONE_SLIP, _TWO_SLIPS = 5, 9
-# So many letters has a word that may be written apart.
+# The shortest word that may be written apart.
 _LEAST_JOINED = 3
-# Letters that an apostrophe joins to a name, which to the index is a word of its own; it keeps so much of that.
+# Letters that an apostrophe joins to a name ("O'Hara"), of which the index makes a word; and how much of that word it
+# keeps.
 _ELIDED, _STEM = "odl", 4
 _LIKE = str.maketrans({"\\": "\\\\", "%": "\\%", "_": "\\_"})
 # Letters that a dash joins to a number: the database reads that as two words, and the number with the dash.
@@ -52,10 +53,10 @@ _LEAST_DIGITS = 4
 _JOINTS = "./@-"
 _ADDRESS = re.compile(r"[^\W\d_].*[./@]|[./@].*[^\W\d_]")
 _MARKS = "\"'()[]{}<>,;:!?.\u201c-\u201e\u2018\u2019\u00ab\u00bb\u2026"
-# So many parts are looked for in wholes of at most so many characters. Asked as more wholes than two, none would have
-# enough of the question's words.
+# So many parts of wholes are looked for, in wholes of at most so many characters. A part is asked as two wholes at
+# most: with more of them, none would have enough of the question's words.
 _MOST_PARTS, _LONGEST_WHOLE, _WHOLES = 6, 120, 2
-# So many words of the index are looked at for parts.
+# So many words of the index are searched for parts.
 _HELD = 200
 
 
@@ -140,7 +141,7 @@ def _things_written(source: Source, things: Iterable[Thing]) -> Iterator[Spellin
             spellings = _spelled(texts, thing.padded)
         if spellings:
             end = thing.start + len(thing.asked)
-            # One that writes it as it is asked is found anyway.
+            # A text that writes it as it is asked would be found anyway, so that spelling comes first.
             same = (each for each in spellings if each.lower() == thing.asked.lower())
             yield Spelling(thing.start, thing.asked, next(same, spellings[0]))
 
@@ -158,7 +159,7 @@ def _as_indexed(text: str, found: re.Match[str]) -> str:
 
 def _texts(source: Source, probes: Sequence[str]) -> list[str]:
     """Return the texts that have most of some lexemes."""
-    # A long one counts more than several short ones: "1" and "9" stand in many texts, "119" in those that may be meant.
+    # Long parts weigh more than several short ones: "1" and "9" stand in many texts, "119" in those that may be meant.
     weights = {each: len(each.removesuffix("*")) ** 2 for each in probes}
     return [text for _, text, _ in source.with_most(weights, _TEXTS)]
 
@@ -238,11 +239,11 @@ def _compounds(source: Source, question: str, known: Sequence[str], *, thorough:
     unknown = list(unknown_words(question, known, least=1))
     new = {each[0].lower() for each in unknown}
     heard = frozenset(each[0].lower() for each in TOKEN.finditer(question)) - new
-    # Of a long word the stem may lack more than an ending.
+    # The stem of a long word may lack more than its ending.
     stems = frozenset(each[:-1] for each in known if len(each) >= LEAST_WORD)
     words = (each for each in unknown if len(each[0]) >= _LEAST_JOINED and stems.isdisjoint(beginnings(each[0])))
     made = map(_apart, words)
-    # Of what has a sign it tells nothing that a part of it is there.
+    # For a word with a sign it does not count that a part of it is there.
     whole, any_of = (stems_of(each for each in known if not each.isalnum()), stems_of(known))
     chains = (
         each for each in joined(question, heard) if not has_stem(each.asked, any_of if each.asked.isalnum() else whole)
@@ -306,7 +307,7 @@ def _word_written(source: Source, start: int, word: str) -> Spelling | None:
         "accented": slips == 0 and low.isascii(),
     }
     rows = fetch(source.session, vocabulary_statement(source.query.shelf), values)
-    # Of "naïve" the index has "naïv".
+    # The index has "naïve" as "naïv".
     offs = slips_between(folded | folded_forms(stem(low)), [lexeme for lexeme, _ in rows], slips)
     near = sorted((off, -count, lexeme) for off, (lexeme, count) in zip(offs, rows, strict=True) if off is not None)
     # A stem lacks the ending of its word, in which nothing may be wrong.

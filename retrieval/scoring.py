@@ -23,12 +23,13 @@ _DAY = 86_400.0
 _WORD = re.compile(r"\w+")
 # A text of so many bytes says as much as one memory needs.
 DETAILED = 200
-# Asked for a time, what was kept then comes before what only speaks of it.
+# The relevance of what only speaks of the time that is asked for; what was kept then has 1.
 NAMED = 0.5
-# Words do not often show as much as a cosine does: asked for all of it, most of what they find would be dropped.
+# A candidate without a vector needs this share of `min_score`: its words seldom show as much as a cosine does, and most
+# of what they find would be dropped.
 UNSEEN_EVIDENCE = 0.2
-# Another number of the same kind is soon more alike than the one that is asked for: where something has that, so much
-# is left of the relevance of what lacks it.
+# What is left of the relevance of a candidate that lacks the identifier which is asked for, where another one has it:
+# to a vector the wrong number is often more alike than the right one.
 LACKING = 0.5
 
 
@@ -107,7 +108,7 @@ def rank(
         else:
             clear.append(scored(each, found))
     more = max(0, fewest - len(clear))
-    # As a rule there are enough, and most of a large space is faint.
+    # Scored only where they are needed: mostly there are enough, and in a large space nearly all are faint.
     rest = in_order([scored(*each, is_faint=True) for each in faint])[:more] if more else []
     return [*in_order(clear), *rest]
 

@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-# Diversity chooses among so many times the limit; what ranks lower is never fetched whole.
+# MMR chooses among so many times the limit; what ranks lower is never fetched whole.
 POOL = 2
 UNLIMITED = 1 << 31
 # What `degraded` says where many of the scope's memories wait for their vectors.
@@ -145,7 +145,8 @@ class _Run:
         whole, *others = found
         silent = [f"“{part}”" for part, each in zip(parts, others, strict=True) if not each.hits]
         self.course.warnings.append("several things are asked for: each was searched for by itself as well")
-        # What the whole finds may be of any part, and where none finds anything that is all there is to say.
+        # Parts without hits are named only where the whole found nothing, as its hits may answer any part; and where no
+        # part found anything, there is nothing to tell apart.
         if not whole.hits and len(silent) < len(parts):
             self.course.warnings += [f"nothing was found for {each}" for each in silent]
         best: dict[UUID, Ranked] = {}
@@ -164,15 +165,15 @@ class _Run:
 
     def _search(self, dense: Dense | None, question: str, *, may_respell: bool) -> Result:
         if says_nothing(question):
-            # To a model dots are as good as any text, and some memory is always the nearest to them.
+            # A model embeds dots like any other text, and some memory is always the nearest to them.
             return self._cut((), 0)
         shown = pictures(question) if "keyword" in self.source.policy.legs else ()
         if shown or self._is_unreadable(question, dense):
-            # To most models one picture is as good as any other.
+            # Without the semantic leg: to most models one picture is as good as any other.
             self.source = replace(self.source, policy=replace(self.source.policy, legs=("keyword",)))
         query, policy = self.source.query, self.source.policy
         if (period := self._period(question)) is not None:
-            # Where the budget has no room for any of it, it is of that time all the same.
+            # Truncated to nothing, memories of that time were found all the same.
             if (found := self._of_the_time(period)).hits or found.truncated:
                 return found
             self.course.warnings.append("no memory is of that time")
@@ -187,7 +188,8 @@ class _Run:
             bound, now = keyword.question.bound, self.source.now
             asked = understand(question, keyword.question) if "keyword" in policy.legs else NOTHING_ASKED
             hearing = Hearing.of(question, asked, self.source, dense, self.course, talk=in_talk(pool))
-            # What is read may answer however little speaks for it; but who somebody is tells what has the name.
+            # Notes without enough evidence are read too, as they may answer all the same; but not where somebody is
+            # asked for, whom only a text with the name tells of.
             fewest = policy.reads_at_most if hearing.may_read and not phrases and not asks_who(question) else 0
             kept = rank(pool, policy, bm25_bound=bound, question=question, now=now, asked=asked, fewest=fewest)
         scored = [each for each in kept if not each.is_faint]
@@ -209,7 +211,8 @@ class _Run:
     ) -> list[Candidate]:
         """Return the candidates of both legs as one pool, and note whether many of them have no vector yet."""
         with self.course.timed("join"):
-            # Among many that have the words, those that have the phrase need not be the best by either leg.
+            # Texts that have all words of a phrase are added: among many of them, the one with the phrase itself need
+            # not be the best by either leg.
             quoting = phrases and "keyword" in self.source.policy.legs
             also = self.source.with_all(" ".join(phrases)) if quoting else ()
             pool = self.source.pool(keyword, semantic, model_id, also)
@@ -221,7 +224,8 @@ class _Run:
         """Rank what was read once more, and choose the best that are not much alike; note whether there are more."""
         query, policy = self.source.query, self.source.policy
         with self.course.timed("rank"):
-            # Only then the best of them: who wants one alone wants what answers, wherever it stood before it was read.
+            # Cut to the limit only after that: whoever wants one hit wants the one that answers, wherever it stood
+            # before it was read.
             again = look_again(weighed, policy, question=question, now=self.source.now)
             best = asked_for_first(again, policy, question=question, unrelated=unrelated)[: POOL * query.limit]
             ranked = diversify(best, limit=query.limit, lam=policy.mmr_lambda, unrelated=unrelated)
@@ -250,7 +254,8 @@ class _Run:
             words = keyword.question
             known = [each for each, count in zip(words.lexemes, words.counts, strict=True) if count]
             spellings = respelled(self.source, unsigned(question, known), known, thorough=thorough)
-        # Answers are kept, and what is told with them must not outlive the memory that it stands in: so not how.
+        # The warning does not tell the spelling found: answers are kept, and what is quoted from a memory must not
+        # outlive it.
         self.course.warnings += [f"“{each.asked}” is spelled otherwise here" for each in spellings]
         return rewritten(question, spellings) if spellings else None
 
@@ -258,7 +263,7 @@ class _Run:
         """Return the time that is asked for where nothing else is; entities and exchanges have no time of their own."""
         if not self.source.query.shelf.holds_memories or self.source.policy.date_boost == 0:
             return None
-        # Quotes mean the words, those of a date too; and what asks for words asks for more than a time.
+        # A question with quotes asks for words, even where they are a date, so for more than a time.
         if unquoted(question) != question:
             return None
         return asked_period.alone(question, self.source.now)
@@ -291,7 +296,7 @@ class _Run:
             token_count=fitted.token_count,
             truncated=fitted.truncated,
             considered=considered,
-            # Who asked again went without the same twice.
+            # A search that was done again may have gone without the same twice.
             degraded=tuple(dict.fromkeys(self.course.degraded)),
             warnings=tuple(dict.fromkeys(self.course.warnings)),
             timings=self.course.timings,
@@ -316,7 +321,7 @@ class _Run:
         question = self.source.query.text
         if len(question) > MAX_QUERY:
             self.course.warnings.append(f"the query was cut to {MAX_QUERY} characters")
-            # How long it was is not known here: callers may hand over no more than shows that it was too long.
+            # The real length is not known here, as callers cut it to what shows that it was too long.
             logger.warning("a query was cut to %d characters", MAX_QUERY)
         return one_form(question[:MAX_QUERY].replace("\x00", " ").encode("utf-8", "replace").decode())
 

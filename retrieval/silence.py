@@ -12,23 +12,25 @@ from retrieval.policy import Policy
 from retrieval.told_days import says_another
 from retrieval.types import Candidate, Scored
 
-# What has no vector has its words alone to speak for it, and needs so much of the share that others need.
+# A candidate without a vector needs this part of the share of words that others need, as it has nothing else to speak
+# for it.
 UNSEEN = 4 / 7
-# The share of the words from which on it is all of them, added up in whatever order.
+# From this share of the words on a candidate has all of them, in whatever order the floats were added up.
 ALL = 0.999
-# What ranks below the first must be surer by so much, in log-odds: many notes get many chances to look like an answer.
+# Any but the first must be surer by this, in log-odds: with many notes one of them is likely to look like an answer.
 BEHIND = 1.0
-# What is less likely to answer is as good as sure not to, and seldom read to its end; who asks for less has it read so.
+# What is less likely than this is as good as sure not to answer. Such a note is seldom read to its end, unless the
+# policy asks for less than this.
 SHOWN_EARLY = 0.05
-# Less than such a share of the best cosine is far below it.
+# A cosine below this share of the best is far below it.
 FAR = 0.45
-# Beyond these log-odds nothing is surer.
+# Log-odds are cut off here: beyond, nothing is surer.
 SUREST = 6.0
 
 
 @dataclass(frozen=True, slots=True)
 class Judge:
-    """Judges what was found for a question, by the numbers that `Policy.sure_cosine` describes.
+    """Judges what was found for a question, by the numbers of `Policy` from `sure_cosine` to `alone_reading`.
 
     `talk` says that turns are judged, which say half of what they mean. `wants_all` says that each of several memories
     is wanted, `wants_several` that more than one may be, `only_names` that the question names a thing and asks nothing
@@ -86,14 +88,15 @@ class Judge:
 
     def _least_reading(self, scored: Scored) -> float:
         candidate = scored.candidate
-        # A date counts against nothing, but what has the words of another time has not all: the Christmas concert,
-        # where the one in summer is asked for.
+        # A candidate that lacks the date has not all words, unless it was kept then: the Christmas concert, where the
+        # one in summer is asked for.
         dated = scored.date_match > 0 or not self.asked.lacks_date(candidate.places)
         if scored.coverage > ALL and dated:
             # To the reader a name is no question. What has all words of one need not have what it asks for.
             names = self.only_names or self.wants_all
             return self.policy.topic_reading if names else self.policy.worded_reading
-        # Whatever is known of somebody seems a little to belong to "everything about the boat".
+        # To the reader, whatever is known of something seems to belong a little to "everything about the boat", so a
+        # list asks for more.
         if self.wants_all:
             return self.policy.list_reading
         named = self.asked.names_alone(candidate.places) or self.asked.other_names(candidate.places)
@@ -183,7 +186,7 @@ class Judge:
         policy, asked = self.policy, self.asked
         if self.is_another(candidate):
             return False
-        # Who names a thing by its number wants what is known of it, whatever words that has.
+        # Whoever names a thing by its number wants whatever is known of it, so no other word need fit.
         if asked.has_code(candidate.places):
             return True
         if self.talk:
@@ -192,7 +195,8 @@ class Judge:
             return asked.coverage(candidate.places) >= UNSEEN * policy.sure_share
         if candidate.cosine >= max(policy.named_cosine, policy.sure_cosine):
             return True
-        # A name of two words is soon most of a question, and tells nothing of what is asked about it.
+        # With nothing but the name the share does not count: a name of two words is soon most of a question, and tells
+        # nothing of what is asked.
         if asked.names_alone(candidate.places):
             return False
         if asked.coverage(candidate.places) >= policy.sure_share:
@@ -200,7 +204,7 @@ class Judge:
         return candidate.cosine >= policy.sure_cosine and not asked.other_names(candidate.places)
 
     def _is_about_in_a_talk(self, candidate: Candidate) -> bool:
-        # What is talked about is seldom named again: a little of the words is enough, or of the meaning.
+        # A little of the words or the meaning is enough, as people seldom name again what they are talking about.
         return (
             self.asked.coverage(candidate.places) >= self.policy.turn_share
             or (candidate.cosine or 0.0) >= self.policy.sure_cosine

@@ -18,7 +18,7 @@ from retrieval.passage import EMPTY, without_marks
 
 # A word with the signs within it: "node.js", an address, a path.
 CHUNK = re.compile(r"[^\W_](?:[\w.@+/:-]*[^\W_])?")
-# So many letters has a word that may be misspelled.
+# The shortest word that may be misspelled.
 LEAST_WORD = 4
 # A stem is at most so much shorter than its word.
 _ENDING = 3

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 
-# So much of a line may be a name and its colon.
+# Characters of a line that may be a name and its colon.
 _HEAD = 41
-# Words of a name, and what a program calls who speaks.
+# The most words of a name, and what programs call those who speak.
 _LONGEST_NAME = 4
 _ROLES = frozenset({"user", "assistant", "system", "human", "ai", "agent", "me", "you"})
 

@@ -32,7 +32,7 @@ from retrieval.months import (
     with_months,
 )
 
-# Of more than a year every day without its year is one.
+# In more than a year every day without its year is one of it.
 LONGEST = timedelta(days=366, hours=1)
 # The days of a longer time are too many to be looked for one by one.
 _SHORT = timedelta(days=32)
@@ -44,18 +44,18 @@ _FEW = 7
 _WEEK = timedelta(days=_FEW, hours=1)
 # A day of the week so near to a date is that date's, in characters.
 _BESIDE = 5
-# What lexemes count by which a text is found: a month more than all the numbers beside it.
+# The weights of the lexemes by which a text is found: a month weighs more than all the numbers beside it.
 _MONTH, _DAY, _YEAR = 64, 2, 1
 # Characters of a text that are read: who keeps a whole book means no day in it.
 READ = 8192
 # A day, or a month, with its year first; an hour may follow.
 _ISO = re.compile(rf"(?<![\w.-])(?P<year>{YEAR_TEXT})-(?P<month>\d\d)(?:-(?P<day>\d\d))?(?:(?=T\d)|(?![\w-]))")
 _ISO_PLACES = re.compile(r"\d{4}-\d")
-# What is told of then is not of the feast: "until Christmas".
+# Before a feast these tell of another time than it: "until Christmas".
 _BESIDE_A_FEAST, _BEFORE = re.compile(r"\b(?:after|before|until|till|since)\s+\Z", re.IGNORECASE), 10
 # Between the first day, or month, and the last; an hour may stand behind the first.
 _TO = re.compile(r"(?:T[\d:.]+Z?)?\s*(?:[\u2013-]|to|till|until|through)\s*", re.IGNORECASE)
-# The word of which a time is said, before it: "kWh in September", not "installed in September".
+# The word before a time, which tells what it is the time of: "kWh in September", not "installed in September".
 _SAID_OF = re.compile(r"([^\W\d_]+)[,:]?\s+(?:(?:in|on|of|for|during|im|am|en)\s+)?\Z", re.IGNORECASE)
 _LONGEST_NAME = 60
 # What holds beyond the time that it names.
@@ -134,7 +134,7 @@ def says(period: Period, text: str, kept: datetime, zone: tzinfo) -> bool:
     text = with_months(text[:READ])
     day, parts = local(kept, zone).date(), [(part, _ends(part, zone)) for part in period.parts or (period,)]
     dates: list[Told] = []
-    # What a date says need not be looked for in the rest.
+    # Read in turns, as the rest need not be read where a date says it.
     for read in (told_in(text), _of_feasts(text, day), _of_the_week(text, day, dates)):
         told = list(read)
         if any(_is_of(part, ends, each, day) for part, ends in parts for each in told):
@@ -175,7 +175,7 @@ def _lexemes_between(first: date, behind: date) -> dict[str, int]:
     """Return lexemes of which a text that says a day or a month between two days has one, with what each counts."""
     days = list(_days_of(first, behind))
     months = {day.month for day in days}
-    # Of a year that lies between them whole, its number says as much as a month.
+    # Where a whole year lies between, its number says as much as a month.
     whole = {year for year in range(first.year, behind.year) if date(year, 1, 1) >= first}
     found = {str(day.year): _MONTH if day.year in whole else _YEAR for day in days}
     if behind - first <= _SHORT:
@@ -185,7 +185,7 @@ def _lexemes_between(first: date, behind: date) -> dict[str, int]:
         found |= dict.fromkeys(chain(*map(days_in_digits, days)), numbered + _YEAR)
         found |= dict.fromkeys(chain(*map(day_beginnings, days)), _MONTH)
     else:
-        # An amount begins as many a day does.
+        # Amounts begin like days do, so these weigh little.
         found |= dict.fromkeys(NUMBER_BEGINNINGS, _DAY)
         found |= {f"-{month:02}": _MONTH for month in months}
     # "-12" is a month here and the twelfth there.
@@ -217,7 +217,7 @@ def told_in(text: str) -> Iterator[Told]:
             between = [*_from_to(ones[0], others[0])]
             yield from between
             ends.update(each.start for each in (ones[0], others[0]) if between)
-    # What ends a range has the year of that.
+    # The two ends of a range were given with it, and have its year.
     yield from (each for each in found if each.start not in ends)
 
 

@@ -15,7 +15,7 @@ from memory.payloads import LARGEST_PAYLOAD
 from memory.transcript import PAYLOAD_BYTES, weighed
 
 SMALLEST_PAGE, LARGEST_PAGE = 16, 512
-# A result that has not met its call so many messages before it never will: it is not held against the cut any more.
+# After so many messages without its call a result will never meet it, and does not hold back the cut any more.
 LONGEST_WAIT = 64
 
 
@@ -60,7 +60,7 @@ def read_turns(session: Session, conversation: Conversation, expected: int) -> I
 
 
 def _page(conversation: Conversation, before: int | None, size: int) -> Any:
-    # Of what a caller gave only that travels which may tell of tools or is a thought.
+    # Of payloads only those travel that may tell of tools, or may be a thought.
     given = cast(Message.payload, Text)
     telling = or_(*(given.contains(word) for word in ("tool", "call", "approval", "reasoning")))
     payload = case((telling, Message.payload)).label("payload")

@@ -12,7 +12,7 @@ from retrieval.eras import Era
 from retrieval.policy import Policy
 from retrieval.types import Score, Scored
 
-# By so much one stands before another: more than a tie, and too little to be seen in a score.
+# How much higher a version is put than the one before it: more than a tie, and too little to be seen in a score.
 STEP = 1e-4
 
 
@@ -37,7 +37,7 @@ def versions(one: Scored, others: Iterable[Scored], policy: Policy, *, era: Era,
 
 def _is_newer(one: Scored, other: Scored) -> bool:
     said = other.candidate.said_again or other.candidate.created_at
-    # What sums up what was known is later than that, and no news.
+    # A summary is later than what it sums up, and no news of it.
     return one.candidate.created_at > said + SITTING and one.candidate.type != "summary"
 
 
@@ -64,7 +64,7 @@ def asked_for_first(scored: Sequence[Scored], policy: Policy, *, question: str, 
     if not scored or policy.alpha == 0 or era is None:
         return [*scored]
     best, *rest = scored
-    # What tells what was is no news of it.
+    # The best one already tells what was, so older notes are no better answer.
     if era is not Era.NOW and eras.tells_the_past(best.candidate.text):
         return [*scored]
     likely = (each for each in rest if overtakes(each, each.candidate.sureness, policy, era=era))
@@ -80,5 +80,6 @@ def _raised(scored: Scored, standing: float, policy: Policy) -> Scored:
     gain = policy.alpha * (relevance - made.relevance)
     total = made.total + gain
     again = Score(relevance, made.recency, made.importance, total)
-    # What pins and importance gave the other beyond all relevance is made good out of sight.
+    # `beyond` takes what relevance at its largest could not make up for, where the other one stands higher by
+    # importance.
     return replace(scored, score=again, update_boost=gain, beyond=total - standing)

@@ -72,7 +72,8 @@ def score(items: Sequence[TermCounts], question: Question, policy: Policy) -> tu
     if not pairs:
         return alone, alone
     after, before = np.array(pairs).T
-    # Each looks at the other. One may have come before several, so what is added is not simply assigned.
+    # Of a pair each looks at the other. A memory may have come before several, so scores are added at their places, not
+    # assigned.
     one, other = np.concatenate([after, before]), np.concatenate([before, after])
     around_counts, around_lengths, means = counts.copy(), lengths.copy(), np.full(len(items), question.mean_length)
     np.add.at(around_counts, one, weight * counts[other])

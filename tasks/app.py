@@ -41,7 +41,7 @@ class _Ours(SignedSerializer):  # type: ignore[misc]
 def configure(runtime: Runtime) -> None:
     """Tell the queue and the tasks of this process what to work with."""
     _runtime[:] = [runtime]
-    # What is in the queue is made into objects, which may run anything: only what we have put there ourselves.
+    # Tasks are unpickled, which may run anything: so only what we have signed ourselves is read.
     huey.serializer = _Ours(runtime.keys.password("queue"))
 
 

@@ -22,12 +22,12 @@ logger = logging.getLogger(__name__)
 
 QUEUE_PAUSE = 2.0  # seconds without nudges after one that failed
 queue_breaker = Breaker(QUEUE_PAUSE)
-# A large import, or a provider that takes its time, is embedded for hours. So many threads are at it, as one may wait
-# for a provider; the others are for what must not wait that long: what was forgotten is purged meanwhile.
+# How many threads embed at once: more than one, as a provider may keep one waiting. A large import takes hours, so the
+# other threads are for what must not wait that long, such as purges.
 EMBEDDING_AT_ONCE = 2
 THREADS = EMBEDDING_AT_ONCE + 2  # of the worker; an index is built for long as well
 _embedding = threading.BoundedSemaphore(EMBEDDING_AT_ONCE)
-# Somebody was turned away, and those who are at it may have looked for the last time already: they look once more.
+# Set when a task found both threads taken: these may have looked for the last time already, and look once more.
 _turned_away = threading.Event()
 
 
@@ -43,7 +43,8 @@ def nudge() -> None:
         try:
             _queue_a_look()
         except (AdminShutdown, CrashShutdown):
-            # Told as it went by a server that may be back by now, and told of only when the connection is used again.
+            # A server that shut down while the connection was idle has left this on it, which shows only now: it may be
+            # back.
             _queue_a_look()
     except (PostgresError, RedisError, HueyException, OSError):
         if queue_breaker.failed():
@@ -75,7 +76,7 @@ def embed() -> int | None:
     done = _embed()
     if done is None:
         _turned_away.set()
-        # The last of them may have ended before it could see that.
+        # The last thread may have ended before it could see that somebody was turned away.
         done = _embed()
     while done is not None and _turned_away.is_set() and (more := _embed()) is not None:
         done += more

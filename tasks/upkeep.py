@@ -70,7 +70,7 @@ def purge_due() -> int:
 
 
 def _purge_of(user_id: UUID, now: datetime) -> int:
-    # A transaction for each batch, and the spaces of the first ones are free again when the others read.
+    # Each batch is a transaction, so the spaces of the first ones are free again while the others are read.
     aside = SET_ASIDE_AT_ONCE
     while aside >= SET_ASIDE_AT_ONCE:
         with user_session(runtime().sessions, user_id) as session:
@@ -125,7 +125,7 @@ def archive_aged() -> int:
     deadline, total = time.monotonic() + LONGEST_RUN, 0
     with runtime().sessions() as session:
         spaces = spaces_with_aged(session, utc_now())
-    # Where the last run left off: what is looked at every hour, and wanted, keeps nobody else's waiting.
+    # Begins behind where the last run ended, so that spaces which are looked at every hour keep nobody else waiting.
     for place in sorted(spaces, key=lambda place: (place <= _aging.last, place)):
         with _logged("nothing more is archived for user %s in space %s", *place):
             total += _archive_aged_of(*place, deadline)
