@@ -44,7 +44,7 @@ def export_response() -> Response:
 def erase_account() -> Report:
     """Erase the caller with all that is kept of them, and return the signed report."""
     user_id = credential().user_id
-    # What this request has read must not be written or refreshed any more.
+    # Let go of all that this request has read: none of it can be written or refreshed once the account is gone.
     session().rollback()
     session().expunge_all()
     with runtime().databases.as_owner() as engine:

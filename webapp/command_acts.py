@@ -31,7 +31,7 @@ from webapp.operations import (
     visible_entry,
 )
 
-# What each needs; everything else needs `write`.
+# The scope that each act needs; any other needs `write`.
 SCOPES = {"recall": "read", "forget": "forget", "restore": "forget", "unremember": "forget"}
 
 
@@ -95,7 +95,7 @@ def _restore(asked: Asked, ids: Sequence[UUID], space: str | None) -> CommandRes
     back: list[UUID] = []
     along: list[UUID] = []
     own = {each.id for each in restorables(ids)}
-    # All at once and in one order: one after the other each might wait for who waits for another.
+    # All are locked before the first is brought back, in the one order that everybody keeps (`memory.locks`).
     spaces = hold_forgotten(session(), asked.user_id, own)
     # Asked again: whoever said it at the same time was first.
     still = {each.id for each in restorables(own)}
@@ -201,7 +201,7 @@ def _incognito_start(asked: Asked, ids: Sequence[UUID], space: str | None) -> Co
     was, who = is_incognito(None), credential()
     incognito.start(session(), asked.user_id, who.session_key, now=utc_now(), actor=who.actor)
     session().commit()
-    # A chat that is not named is not told from the others with the token.
+    # Chats that are not named cannot be told apart, so incognito is on in all of them that use this token.
     every = who.token_id is not None and not is_named(who.session_key)
     where = "in any chat with this token, as none is named," if every else "in this session"
     answer = f"Incognito is on: nothing is stored and nothing is recalled {where} until you end it."

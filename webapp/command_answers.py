@@ -20,11 +20,11 @@ from webapp.guards import is_named, may_read
 from webapp.operations import is_incognito, readable_entry, space_at, visible_entry
 from webapp.recording import place_of_request
 
-# So many memories are listed, or named by one confirmation, at most.
+# The most memories that are listed, or that one confirmation names.
 MOST = 10
-# So many of them are named by their beginnings, each cut shorter than one alone.
+# Up to so many are named by their beginnings, each cut shorter than one alone.
 _NAMED, _SHORT, _LONG = 3, 60, 120
-# An act needs this scope; an undo that the caller may not take is not offered.
+# The scopes of acts that undo; an undo that the caller may not take is not offered.
 _UNDO_SCOPES = {"restore": "forget", "unremember": "forget"}
 
 
@@ -237,7 +237,7 @@ def done(
     return CommandResult(intent, 1.0, True, answer, items, undo=offer, touched=touched)
 
 
-# What an act of this name takes back, and what it does.
+# For each act, what it takes back and what it does.
 _TURNS = {
     "memory_off": ("memory was turned on", "turn it off again"),
     "memory_on": ("memory was turned off", "turn it on again"),

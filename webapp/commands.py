@@ -41,13 +41,13 @@ __all__ = ["CommandResult", "run", "take_slip"]
 
 T = TypeVar("T")
 
-# Of so many found, those are looked for that speak of a subject of which everything is meant.
+# So many memories are searched for a subject of which everything is meant.
 _MANY = 50
-# So many memories are told where somebody asks what is remembered.
+# So many memories are listed where somebody asks what is remembered.
 _RECALLED = 5
-# Tokens: which memories are meant is not a matter of how long they are.
+# Tokens. No limit, as which memories are meant does not depend on how long they are.
 _ANY_LENGTH = 1_000_000
-# What has less of a subject is about something else, and is not offered.
+# A memory with a smaller share of the subject's words is about something else, and not offered.
 _GOOD_PART = 0.5
 _OPERATIONS = {"recall": "search", "forget": "delete", "remember": "create"}
 
@@ -98,7 +98,7 @@ def _recorded(asked: Asked, text: str, work: Callable[[], CommandResult]) -> Com
     # Switches may have been turned meanwhile: what is recorded goes by how they stand now.
     g.pop("incognito", None)
     closed = is_incognito(None) or result.reason == "incognito"
-    # A sentence that is no command, or whose text was refused, is not to be found in any record.
+    # The text is recorded only where it is a command, and where it was not refused.
     told = {"text": text} if text and result.intent != "none" and result.reason is None else {}
     recording.done(
         told,
@@ -227,7 +227,7 @@ def _with_memories(asked: Asked, intent: Intent) -> CommandResult:
         return _about(asked, intent)
     found = [intent.id] if intent.id is not None else last_memories(session(), asked.speaker, utc_now())
     if intent.target == "place":
-        # Counted in the list as it was told: what has been forgotten of it since keeps its place.
+        # Places count in the list as it was shown: a memory that was forgotten since keeps its place.
         found = _at(intent.place, found)
     items = listed(found)
     if not items:
@@ -237,7 +237,7 @@ def _with_memories(asked: Asked, intent: Intent) -> CommandResult:
             False,
             "There is no such memory here. Ask me first what I remember about it, then say which one.",
         )
-    # One that is left of several is not said to be the one that is meant.
+    # Where several were meant, the one that is left is asked about.
     if len(found) == 1 and intent.confidence >= SURE and not intent.several:
         return act(asked, intent.kind, [items[0].id], None)
     return asking(asked, intent, items)
@@ -272,7 +272,7 @@ def _answered(asked: Asked, intent: Intent) -> CommandResult:
     if intent.kind == "cancel":
         return CommandResult("cancel", intent.confidence, True, "Nothing was changed.")
     if intent.kind == "choose":
-        # Of what was not shown nobody knows which place it has.
+        # A list that was not shown has no places that anybody could mean.
         if not question.result.get("ids"):
             return unsure()
         chosen = {each: _at(intent.place, asks[each]) for each in ("ids", "versions")}
@@ -286,7 +286,7 @@ def _answered(asked: Asked, intent: Intent) -> CommandResult:
 def _undo(asked: Asked, intent: Intent) -> CommandResult:
     gone = intent.target == "gone"
     if not gone and open_question(session(), asked.speaker, utc_now()) is not None:
-        # Who is asked and says so means the question, and not what was done before it.
+        # "Undo" after a question takes back the question, and not what was done before it.
         answer = "I have only asked: nothing was changed. Say undo again to undo what I did before."
         return CommandResult("cancel", intent.confidence, True, answer)
     step = last_change(session(), asked.speaker, utc_now(), gone=gone)
@@ -296,7 +296,8 @@ def _undo(asked: Asked, intent: Intent) -> CommandResult:
     if intent.confidence < SURE:
         return CommandResult("undo", intent.confidence, False, "Shall I undo the last thing that I did? Say: undo.")
     if plan["action"] in SWITCHES and has_just_undone(session(), asked.speaker, utc_now()):
-        # Who takes back one thing after another no longer has in mind what was turned before all of them.
+        # Something later was undone just before, and nobody may remember the switch that was turned before that: so it
+        # is asked about.
         return asking_to_turn(asked, Act(plan["action"], (), plan["space"]))
     return act(asked, plan["action"], [UUID(each) for each in plan["ids"]], plan["space"]).of_step(step.id)
 

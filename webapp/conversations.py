@@ -149,13 +149,13 @@ def _streamed_draft(streamed: Streamed) -> MessageDraft:
 
 def _scribe() -> Scribe:
     who = credential()
-    # This server has recorded the calls of its own tools.
+    # Calls of the server's own tools are left out, as they are recorded when they are made.
     teller = Teller(who.token_id, TOOLS.keys())
     return Scribe(runtime().keys, count, utc_now(), who.actor, request_id(), within=who.space_id, teller=teller)
 
 
 def _space_of(appended: Appended) -> str:
-    # A trigger counts the episodes.
+    # The count of episodes is read anew, as a trigger has changed it.
     session().refresh(appended.conversation, ["episodes"])
     return _slug_of(appended.conversation)
 

@@ -70,7 +70,7 @@ def problem(status: HTTPStatus, detail: str, **more: Any) -> Response:
     instance = request.root_path + request.path
     response = make_response(jsonify({**problem_details(status, detail, instance, request_id()), **more}), status)
     response.mimetype = PROBLEM_TYPE
-    # It names the id of one request, and what is not there now may be there a moment later.
+    # No cache may keep an error: it names the id of one request, and what is not there now may be there a moment later.
     response.headers["Cache-Control"] = "no-store"
     return response
 
@@ -171,7 +171,7 @@ def init_app(app: Flask) -> None:
     app.register_error_handler(HTTPException, _http)
     app.register_error_handler(Exception, _unexpected)
     app.after_request(_redirect)
-    # Run before what Flask-SQLAlchemy does at the end of a request, as it comes after that.
+    # Registered after Flask-SQLAlchemy, so that it runs before what that does at the end of a request.
     app.teardown_appcontext(_end)
 
 
@@ -233,10 +233,10 @@ def _database_away(error: SQLAlchemyError) -> Response:
     db.session.remove()
     if request.path in FAIL_CLOSED:
         return make_response(jsonify({**FAIL_CLOSED[request.path], "error": True, "degraded": ["database"]}))
-    # A commit whose answer did not come may have been one all the same, and what fails after one takes nothing back.
+    # After a commit without an answer nobody knows whether it was one; an error after a commit takes nothing back.
     fate = "whether this was stored is not known" if g.get("committing") else "nothing was stored"
     response = answer(HTTPStatus.SERVICE_UNAVAILABLE, f"{unable or 'the database does not answer'}; {fate}")
-    # Who asked for what takes the database minutes is not to ask for it again at once.
+    # A client whose request takes the database minutes is not to send it again at once.
     response.headers["Retry-After"] = str(min(max(2, int(elapsed())), _LONGEST_PAUSE))
     return response
 
@@ -270,7 +270,7 @@ def _redirect(response: Response) -> Response:
     if response.status_code != HTTPStatus.PERMANENT_REDIRECT or not _asks_a_program():
         return response
     found = problem(HTTPStatus.PERMANENT_REDIRECT, "this address is spelled otherwise: see Location")
-    # In its place: it has headers by now, such as those that protect it.
+    # Only the body is replaced: by now the response has headers, such as those that protect it.
     response.data = found.data
     response.mimetype = PROBLEM_TYPE
     response.headers["Cache-Control"] = found.headers["Cache-Control"]

@@ -40,7 +40,8 @@ def read_json(written: str | bytes, **options: Any) -> Any:
     def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         made = dict(pairs)
         if len(made) < len(pairs):
-            # The last is kept: it is inside no other that lost it.
+            # Only the last one found is kept: the parser comes to an outer object after its inner ones, so no other
+            # contains it.
             found[:] = [(made, Counter(name for name, _ in pairs).most_common(1)[0][0], _TWICE)]
         return made
 

@@ -29,7 +29,7 @@ ANY = ""
 
 # Bytes of a body that is read whoever sends it.
 _SMALL = 16 * 1024
-# Bytes of one for a view that takes no list of texts. Parsed, the smallest values take thirty times as much as sent.
+# Bytes of a body for a view that takes no list of texts. Parsed, the smallest values take thirty times as much as sent.
 LARGEST_SINGLE = 4 * 1024 * 1024
 _NAMED = "session"
 _SCOPE = "required_scope"
@@ -130,7 +130,7 @@ def object_required() -> None:
         _let_go()
     empty = not request.get_data()
     if _is_big():
-        # Whoever was let in long ago may have been shut out since, and acts without a body as well.
+        # Asked again, also for requests without a body: a client that was let in long ago may have been shut out since.
         bearer_required()
     if empty:
         return
@@ -173,7 +173,7 @@ def _let_go() -> None:
     Whoever uses the same token would wait for the row, and so would its owner to revoke it.
     """
     session().commit()
-    # That was for the time of use alone: what the request is about has not begun.
+    # Only the time of use was committed so far: what the request is about has not begun.
     g.pop("committing", None)
 
 
@@ -197,7 +197,7 @@ def _acting_for(found: Credential) -> Credential:
     if user_id is None:
         abort(problem(HTTPStatus.FORBIDDEN, "there is no such user to act for"))
     act_as(session(), user_id)
-    # Rights of the service's own account stay behind: it acts with the named user's data and nothing more.
+    # The service's own rights are left out: it acts with the named user's data and nothing more.
     scopes = found.scopes - {"admin", "service"}
     return replace(found, user_id=user_id, scopes=scopes, session_key=f"{found.session_key}:{user_id}")
 

@@ -9,7 +9,7 @@ USER_HEADER = "X-Commonplace-User"
 CONVERSATION_HEADER = "X-Commonplace-Conversation"
 MESSAGE_HEADER = "X-Commonplace-Message"
 
-# What the description of the interface says of each.
+# What the interface's description says of each header.
 ABOUT = {
     SESSION_HEADER: (
         "The name of the session that this request belongs to; without it, the session is the token's own. Incognito "

@@ -341,7 +341,7 @@ def told_restorables() -> Sequence[Restorable]:
     if is_incognito(None):
         return ()
     closed = {space.id for space in incognito.closed_by_default(session(), who.user_id, who.session_key)}
-    # The request remembers that some of it was done in incognito.
+    # For `was_incognito`: some of what this request does was done in incognito.
     g.incognito = g.incognito or bool(closed)
     return [each for each in restorables() if each.space_id not in closed]
 
@@ -349,7 +349,8 @@ def told_restorables() -> Sequence[Restorable]:
 def bring_back(memory_id: UUID) -> Entry:
     """Undo a forgetting inside its window; a memory that is there is answered as it is, as to whoever asks twice."""
     who = credential()
-    # Asked first: a conflict in a space that this token does not see would tell what is in it.
+    # Only what the caller may bring back is tried: a conflict in a space that a token does not see would tell what is
+    # in it.
     if restorables([memory_id]):
         try:
             restore(session(), who.user_id, memory_id, now=utc_now(), actor=who.actor)

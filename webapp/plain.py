@@ -22,7 +22,7 @@ _SAID = {
     "date_from_datetime_parsing": "must be a day, such as 2026-03-31",
 }
 _CHOICE = re.compile(r"'([^']*)'")
-# As the pages call what their addresses have other names for.
+# Labels of fields that pages call otherwise than the API does.
 _LABELS = {
     "q": "search text",
     "since": "first day",

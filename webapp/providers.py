@@ -118,7 +118,7 @@ def save(fields: Mapping[str, Any]) -> None:
         raise ConflictError(
             "the server's own endpoint embeds for all of its users: no other can be set", "endpoint_url"
         )
-    # A name may take as long to be looked up as an answer, and somebody else needs the connection.
+    # Committed first: looking up a name may take as long as an answer, and somebody else needs the connection.
     session().commit()
     try:
         _embedder(fields).check_address()
@@ -152,7 +152,7 @@ def try_serving() -> Trial | None:
 
 
 def _tried(made: Callable[[], Embedder]) -> Trial:
-    # It may take as long as it is waited for, and somebody else needs the connection.
+    # Committed first: the answer may take as long as it is waited for, and somebody else needs the connection.
     session().commit()
     started = time.perf_counter()
     try:

@@ -73,7 +73,7 @@ def remembered(session: Session, query: Query, policy: Policy, now: datetime) ->
     hits = tuple(hit for hit in result.hits if hit.ranked.scored.candidate.id in unchanged and _own_text(hit))
     total = sum(count(hit.snippet) for hit in hits)
     degraded = (*result.degraded, LIMITED)
-    # What was kept back then may be forgotten by now.
+    # `withheld` is 0, as what was kept back then may be forgotten by now.
     return replace(result, hits=hits, token_count=total, degraded=degraded, timings={}, withheld=0)
 
 

@@ -104,7 +104,7 @@ def find(
 def _answered(query: Query, policy: Policy, scope: Scope, now: datetime) -> Result:
     """Return what is found, or over the limit of searches what was found lately; it is recorded either way."""
     who, settings = credential(), runtime().settings
-    # Apart, so that no agent keeps its owner from searching.
+    # People and agents are counted apart, so that no agent keeps its owner from searching.
     by_person = who.token_id is None
     most = settings.page_searches_per_minute if by_person else settings.searches_per_minute
     if over_limit(session(), f"{'pages' if by_person else 'agents'}:{who.user_id}", most, now):
@@ -117,12 +117,12 @@ def _answered(query: Query, policy: Policy, scope: Scope, now: datetime) -> Resu
         query,
         policy,
         dense=_dense(scope.model),
-        # Days that a question names are the asker's.
+        # In the asker's zone, by which the days that a question names are meant.
         now=now.astimezone(scope.zone),
         correlation_id=request_id(),
         reader=runtime().reader,
     )
-    # What is kept of an answer is checked against the memories of that day; of other kinds nothing is kept.
+    # Only answers of memories are kept, as `remembered` checks each hit against its memory.
     if most and not result.error and query.shelf is MEMORIES:
         remember_result(query, policy, result, now)
     return result

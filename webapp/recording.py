@@ -35,10 +35,10 @@ logger = logging.getLogger(__name__)
 LONGEST_KEPT = 65_536
 MOST_KEPT = 100
 LONGEST_ERROR = 500
-# Calls that say what the memories say that they name.
+# Operations whose arguments say what the memories that they name say.
 _WRITES = frozenset({"create", "update"})
 DEEPEST_KEPT = 4
-# What keeps a search from being made.
+# Reasons for which a search was not made.
 _NOT_MADE = frozenset({"incognito", "memory_off", LIMITED})
 
 
@@ -79,18 +79,18 @@ class Recording:
             "affected_ids": [UUID(each) for each in affected],
             "hits": hits,
             "success": success,
-            # It may quote a character that no column can hold.
+            # The error may quote a character that no column can hold.
             "error": kept(error[:LONGEST_ERROR]) if error is not None else None,
             "duration_ms": (time.perf_counter() - self._started) * 1000,
         }
-        # Without its place when that was deleted meanwhile: the call was made all the same.
+        # Tried again without its conversation, which may have been deleted meanwhile: the call was made all the same.
         for place in (self._place, Place()):
             try:
                 self._append(arguments, question, place, fields)
             except SQLAlchemyError as failure:
                 session().rollback()
                 if not isinstance(failure, IntegrityError) or place == Place():
-                    # Its own words would quote the arguments.
+                    # The kind alone is logged, as the message of the error would quote the arguments.
                     logger.error("a call of %s was not recorded: %s", self._tool, type(failure).__name__)
                     return
             else:
@@ -100,11 +100,13 @@ class Recording:
         who = credential()
         told = self._told(arguments, question, place, fields["error"])
         if (conversation_id := told.get("conversation_id")) is not None:
-            # A search holds what it saved scores of, and whoever removes the conversation may wait for that.
+            # Committed first: a search holds the memories whose scores it saved, and whoever removes the conversation
+            # may wait for these.
             session().commit()
             hold_place(session(), who.user_id, conversation_id)
         if not self._is_there(who.user_id, fields["affected_ids"]):
-            # What was written or found is forgotten already, and whoever forgot it could not find this call.
+            # Recorded blank: what was written or found is forgotten by now, and whoever forgot it could not find this
+            # call.
             told, fields = {**told, "arguments": REDACTED, "query_hash": None}, {**fields, "result": REDACTED}
         record_tool_call(
             session(),
@@ -132,7 +134,7 @@ class Recording:
         return {
             "arguments": kept(arguments),
             "error": error,
-            # Of as much as is searched for, so that the log names the question by the same hash.
+            # Of the part that is searched for, so that the log names the question by the same hash.
             "query_hash": query_hash(question[: MAX_QUERY + 1]) if question is not None else None,
             "conversation_id": place.conversation_id,
             "message_id": place.message_id,
@@ -146,7 +148,7 @@ def failure(error: Exception) -> str:
     """
     kind = type(error).__name__
     if isinstance(error, HTTPException) and error.response is not None:
-        # Ended with an answer of ours, such as for a scope that is lacking; it has no words of its own.
+        # Aborted with a response of ours, such as for a missing scope, which says why.
         return str((make_response(error.response).get_json(silent=True) or {}).get("detail", kind))
     return f"{kind}: {error}" if isinstance(error, DomainError | PolicyError) else kind
 
@@ -165,7 +167,8 @@ def place_of_request() -> Place:
     own = links.conversation_of(conversation_id, message_id, (CONVERSATION_HEADER, MESSAGE_HEADER))
     if own is not None:
         g.spoken_in = links.spaces[own]
-        # Asked for the record: what is done in a conversation that is incognito leaves no words in it.
+        # Asked so that the request remembers it: a call in a conversation that is incognito is recorded without its
+        # words.
         is_incognito(space_at(links.spaces[own]))
     return Place(own, message_id)
 

@@ -56,7 +56,7 @@ def read_stream(stream: IO[bytes]) -> Streamed:
     if head is None:
         raise InvalidError("line 1", "must be the head of the message, a JSON object")
     text = _joined(pieces)
-    # Cut in the middle of a character that was cut in two between pieces: what came before it is whole.
+    # Half a surrogate pair at the end was cut in two between pieces: what comes before it is whole.
     return Streamed(head, text[:-1] if "\ud800" <= text[-1:] <= "\udbff" else text, whole=False)
 
 

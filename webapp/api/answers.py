@@ -10,7 +10,7 @@ from retrieval.policy import Policy
 from webapp.api.schemas import EmbeddingState, MemoryRole, MemoryStatus, MemoryType
 
 Skipped = Field(None, description="Why nothing is shown: `incognito` or `memory_off`. Left out otherwise.")
-# Of lists, which what a space with memory off holds is still in.
+# The same for lists, which also show what is in a space with memory off.
 Closed = Field(None, description="Why nothing is shown: `incognito`. Left out otherwise.")
 Warnings = Field(
     None, description="What was done to the question, or that it was not searched and when to ask again; else left out."

@@ -84,7 +84,7 @@ def context(path: ConversationPath, query: HistoryQuery) -> Response:
         chat_model=chat_model.model if chat_model else None,
     )
     shown = _shown(drafted.turns, query.format)
-    # It may be deleted while the model thinks.
+    # The conversation may be deleted while the model thinks.
     session().expunge(conversation)
     history, to_keep = finish(drafted, _asked(drafted.question))
     if to_keep != kept:
@@ -110,7 +110,7 @@ def _asked(question: Question | None) -> Answer:
     model = runtime().chat_model
     if question is None or model is None:
         return Answer()
-    # It may think for long: nothing in the database waits for it meanwhile.
+    # The model may think for long, and nothing in the database is to wait for it.
     session().commit()
     try:
         return Answer(model.complete(question.instruction, question.text, max_tokens=question.max_tokens))

@@ -142,7 +142,7 @@ class History(Strict):
 
     @model_validator(mode="after")
     def _belong_together(self) -> Self:
-        # By the field: of a model as a whole, pydantic names none.
+        # Raised with a field's name: for a model as a whole pydantic names none.
         if (self.format is None) != (self.history is None):
             raise InvalidError("format" if self.format is None else "history", "format and history go together")
         if self.client_ids is not None and len(self.client_ids) != len(self.history or ()):
@@ -256,7 +256,7 @@ class EpisodesQuery(Query):
 def _at(where: str, given: dict[str, Any]) -> MessageDraft:
     try:
         draft = MessageDraft(**given, where=where)
-        # Storing checks it too, but knows no numbers.
+        # Storing checks it too, but does not know the number of the message in its list.
         check_not_ahead(draft.created_at, utc_now())
         return draft
     except InvalidError as error:

@@ -228,10 +228,11 @@ def context(body: ContextBody) -> Response:
     session().commit()
     items = tuple((hit.ranked, hit.snippet) for hit in result.hits)
     fitted = Fitted(items, result.token_count, result.truncated)
-    # Of a search that could not be made nobody expects the facts alone.
+    # A search that failed is answered without facts, as nobody expects them alone.
     facts = _facts_of(body.query, body.space) if body.facts and not result.error else []
     block = assemble(fitted, budget=budget, fence=secrets.token_hex(8), zone=zone(), facts=facts)
-    # The delimiters take room too: who asks later what the caller received means what is in the block.
+    # Recorded are the hits in the block, and not all that were found: its delimiters take room too, and whoever asks
+    # later what the caller received means that.
     told = recalled(result.hits[: block.items])
     known = [str(fact.id) for fact in facts[: block.facts]]
     asked = body.model_dump(mode="json", exclude_none=True)

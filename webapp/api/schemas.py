@@ -143,18 +143,18 @@ def kinds_of(annotation: Any) -> list[Any]:
 
 # Texts that go into a column or a comparison as they are; a memory's own text is checked by its draft.
 Line = Annotated[str, AfterValidator(_storable)]
-# PostgreSQL holds moments that Python cannot read back: one of those would break every list it is in.
+# PostgreSQL holds moments that Python cannot read back; one of them would break every list that it is in.
 Moment = Annotated[AwareDatetime, WrapValidator(_written_out), AfterValidator(_in_utc)]
 Expiry = Annotated[Moment, AfterValidator(_ahead), Field(description="A moment to come.")]
 Happened = Annotated[Moment, AfterValidator(_happened)]
-# What a page before told; read where it is used.
+# Where the page before ended, as that page told; read where it is used.
 Cursor = Annotated[Line, described_as(minLength=1)]
 # Narrows a search to what is listed.
 Only = Annotated[list[_Item] | None, AfterValidator(none_when_empty)]
 Question = Annotated[str, AfterValidator(_askable), described_as(**NOT_BLANK)]
 _POLICY_NAME = {"enum": list(NAMED), "type": "string"}
-# A name alone stands for the policy of that name. Of a tool's argument no more is said: a model would read all of it in
-# every prompt.
+# A name alone stands for the policy of that name. Tools describe no more than that of their argument: a model would
+# read all of the description in every prompt.
 Overrides = Annotated[
     dict[str, Any],
     BeforeValidator(lambda value: {"name": value} if isinstance(value, str) else value),
@@ -170,7 +170,7 @@ Tags = Annotated[list[Tag], described_as(maxItems=MAX_TAGS)]
 SourceId = Annotated[str, described_as(**NOT_BLANK, maxLength=MAX_SOURCE_ID_LENGTH)]
 SourceIds = Annotated[list[SourceId], described_as(maxItems=MAX_SOURCE_IDS)]
 Slug = Annotated[Line, described_as(pattern=f"^{SLUG.pattern}$")]
-# Of a memory: an empty one is none.
+# The theme of a memory; an empty one is none.
 Theme = Annotated[Line, described_as(pattern=f"^({SLUG.pattern})?$")]
 
 
@@ -530,7 +530,7 @@ def entry_json(entry: Entry) -> dict[str, Any]:
         "supersedes": str(memory.supersedes) if memory.supersedes else None,
         "simhash": f"{memory.simhash & (1 << 64) - 1:016x}",
         "repeat_count": memory.repeat_count,
-        # What was added and taken away again leaves a trace beyond the sixteenth digit.
+        # Rounded, as adding and taking away again leaves a trace beyond the sixteenth digit.
         "importance": round(memory.importance, 6),
         "metadata_confidence": memory.metadata_confidence,
         "pinned": memory.pinned,

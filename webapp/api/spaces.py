@@ -118,7 +118,7 @@ def patch(path: SpacePath, body: SpacePatch) -> Response:
     space, who = space_in_address(path.slug), credential()
     slug = space.slug
     if "name" in changes:
-        # Switches can be set while incognito, and a name is somebody's words.
+        # Switches can be set while incognito, but not a name, which is somebody's words.
         refuse_in_incognito(space_for(None).id)
     if "soft_cap" in changes:
         _check_cap(space, changes["soft_cap"], body.lets_go or 0)
@@ -138,7 +138,7 @@ def patch(path: SpacePath, body: SpacePatch) -> Response:
 def contents(path: SpacePath, query: ContentsQuery) -> Response:
     """Answer how much is in a space, how many of each thing each choice touches, and the word to `expect`."""
     space, user_id = space_in_address(path.slug), credential().user_id
-    # What is merged would tell what the default space holds.
+    # The counts of what was merged would tell what the default space holds.
     _refuse_confined("remove it")
     refuse_to_join(query.into)
     found = contents_of(session(), user_id, space, into=query.into, keys=runtime().keys, now=utc_now())

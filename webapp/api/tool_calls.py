@@ -27,7 +27,7 @@ bp = api_blueprint("tool-calls", "The record of tool calls", "/v1/tool-calls")
 LARGEST_JSON = 65_536
 DEEPEST_JSON = 32
 
-# Names and no sentences: what is said of a memory must not hide where redaction does not look.
+# Names, and no sentences: redaction does not look there for what a memory said.
 Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9_./:-]{1,100}$")]
 FilePath = Annotated[Line, Field(min_length=1, max_length=1024)]
 

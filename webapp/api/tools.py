@@ -65,7 +65,8 @@ def call(path: ToolPath, body: ToolBody) -> Response:
     if tool is None:
         return problem(HTTPStatus.NOT_FOUND, f"there is no such tool; there are {', '.join(TOOLS)}")
     if why := lacking(tool.scope):
-        # What an agent tried belongs to what it did; its arguments were never looked at.
+        # A call without the scope is recorded too, as what an agent tried belongs to what it did. Its arguments were
+        # not looked at, and are not kept.
         Recording(tool.name, tool.operation).done({}, success=False, error=why)
         return problem(HTTPStatus.FORBIDDEN, why)
     return run_recorded(tool, body.model_extra or {})
@@ -80,8 +81,8 @@ def run_recorded(tool: Tool, given: dict[str, Any]) -> Response:
         takes = tool.arguments.model_fields
         response = invalid_request(error, takes)
         found = "; ".join(f"{e['field']}: {e['message']}" for e in field_errors(error, takes)[:3])
-        # What is no valid call is not kept: it may hold a text that was just refused. The names of arguments that there
-        # are not are words of the caller's, too.
+        # The arguments of an invalid call are not kept, as they may hold a text that was just refused. Names of unknown
+        # arguments are the caller's words, too.
         told = "" if was_incognito(given.get("space")) else f": {found}"
         recording.done({}, success=False, error=f"invalid arguments{told}")
         return response

@@ -77,7 +77,7 @@ def leave_demo_no_admin(session: Session, *, now: datetime) -> str:
 @click.option("--named", default="", help="Only addresses that have this in them.")
 def list_(named: str) -> None:
     """Show each account in a line: who it is, and how much it has; never what."""
-    # Here, as it brings what embeds along, which the other commands need not wait for.
+    # Imported here, as it brings what embeds along, which the other commands need not wait for.
     from memory.operators import list_accounts  # noqa: PLC0415
 
     with owner_session(migrated_store()) as session:
@@ -168,7 +168,7 @@ def erase_(email: str, yes: bool) -> None:
 
     The last admin stays as long as there is anybody else.
     """
-    # Here, as they bring what embeds along; where Redis has copies, the runtime is what drops them.
+    # Imported here, as they bring what embeds along. With Redis, the runtime is what drops the copies there.
     from memory.erase import erase_for_good  # noqa: PLC0415
     from webapp.cli.running import migrated_runtime  # noqa: PLC0415
 

@@ -37,7 +37,7 @@ def backfill(index: bool, retry_failed: bool, enrich: bool, extract: bool) -> No
     read = 0
     if enrich and runtime.settings.enrichment:
         read = _enrich(runtime)
-        # The entities that were found want vectors.
+        # Once more, as the entities that were found want vectors too.
         done += _embed(runtime) if read else 0
     heard = _extract(runtime, runtime.chat_model) if extract and runtime.chat_model else 0
     if index:

@@ -34,13 +34,13 @@ DATA = Path(__file__).resolve().parent.parent / "demo.json"
 def ensure_demo(runtime: Runtime) -> str:
     """Make the demo user unless there is one, and return in words how to log in."""
     login = f"Log in as {EMAIL} with the password {PASSWORD}"
-    # To find out would hold up the start.
+    # Whether it was changed is not found out, as that would hold up the start.
     there = f"{login}, unless it was changed"
     with runtime.sessions() as session:
         if find_user(session, EMAIL) is not None:
             return there
     now, cap = utc_now(), runtime.settings.soft_cap
-    # All at once: the next start takes an account without memories for one that was made.
+    # All in one transaction: the next start takes an account without memories for one that somebody made.
     try:
         with owner_session(runtime) as session:
             user = create_user(session, EMAIL, PASSWORD, soft_cap=cap, now=now, role="admin", display_name="Robin")

@@ -74,7 +74,7 @@ def examine() -> Iterator[Finding]:
         yield Finding("database", False, str(error))
         return
     except (ServerError, SQLAlchemyError) as error:
-        # Nothing is to be removed by hand: what a dead server leaves is found at each start.
+        # There is no advice to remove anything: each start finds what a dead server has left.
         full = shutil.disk_usage(settings.home).free < LEAST_FREE
         advice = "Make room on the disk, and look again." if full else "Read the log that is named."
         yield Finding("database", False, str(error), advice)
@@ -134,7 +134,7 @@ def _schema(runtime: Runtime) -> Finding:
 
 
 def _role(runtime: Runtime) -> Finding:
-    # With it comes Alembic, which the other findings do without.
+    # Imported here, as Alembic comes with it, which the other findings do without.
     from memory.schema import open_to_all  # noqa: PLC0415
 
     try:
@@ -162,7 +162,7 @@ def _role(runtime: Runtime) -> Finding:
 def _key(runtime: Runtime) -> Finding:
     kept = runtime.settings.home / "secret.key"
     if kept.exists() and kept.stat().st_mode & 0o077:
-        # A copy that was put back may be so: whoever reads it makes a session of anybody's, and reads stored keys.
+        # A copy that was put back may be readable: whoever reads it can log in as anybody and decrypt stored keys.
         return Finding("secret key", False, "other accounts of this machine may read it", f"chmod 600 {kept}")
     if has_key(runtime):
         return Finding("secret key", True, "the database was set up with it")
@@ -248,7 +248,7 @@ def _backlog(runtime: Runtime) -> Finding:
     well = (waiting == 0 or age < 600) and failed == 0
     advice = "Is a worker running, and do the embedding providers answer? `commonplace backfill` embeds what waits."
     if failed:
-        # Nothing tries them again by itself.
+        # Nothing tries failed rows again by itself.
         advice = f"{advice} With --retry-failed it tries again what failed, once the model is well."
     return Finding("embeddings", well, says, advice)
 

@@ -29,7 +29,7 @@ def preload(runtime: Runtime, *, asked: bool) -> None:
 
 def allow_ending() -> None:
     """Let this process end while it loads. Call it before anything that is to be done at the end is registered."""
-    # What is registered first is done last.
+    # Registered first, so that it runs last.
     atexit.register(_end_if_loading)
 
 
@@ -47,7 +47,7 @@ def in_order() -> Iterator[None]:
 
 def _end_in_order() -> None:
     _ended_in_order.set()
-    # What fails from here on does so because the process ends.
+    # Nothing more is logged: what fails from here on does so because the process ends.
     for handler in logging.getLogger().handlers:
         handler.addFilter(lambda record: record.thread not in {each.ident for each in _loading})
 

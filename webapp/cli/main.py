@@ -50,14 +50,14 @@ class Commands(LazyGroup):
         except (ConfigError, DomainError, ServerError) as error:
             raise click.ClickException(str(error)) from error
         except (UnicodeDecodeError, UnicodeEncodeError) as error:
-            # Whose words or standard input these are knows where: quoted here they could be a password.
+            # What was given is not quoted: it may be a password, and only who gave it knows.
             said = f"what was given is not UTF-8 ({error.reason})"
             if isinstance(error, UnicodeEncodeError) and error.encoding != "utf-8":
                 said = f"what there is to say cannot be written in {error.encoding}: set PYTHONIOENCODING to utf-8"
             raise click.ClickException(said) from None
         except Exception as error:
             if (ended := _ended_by(error)) is not None:
-                # It came in the middle of a query, and what the driver says of that is not why this ends.
+                # The signal came in the middle of a query, and what the driver says of that is not why this ends.
                 raise ended from None
             if (reason := _failure(error)) is None:
                 raise
@@ -66,14 +66,14 @@ class Commands(LazyGroup):
 
 def _failure(error: Exception) -> str | None:
     """Return why the database failed, in a line; None where it is not that which did."""
-    # Here, as most of what is asked for needs no driver.
+    # Imported here, as most commands need no driver.
     import psycopg  # noqa: PLC0415
     from sqlalchemy.exc import OperationalError  # noqa: PLC0415
 
     cause = (error.orig or error) if isinstance(error, OperationalError) else error
     if not isinstance(cause, (OperationalError, psycopg.OperationalError)):
         return None
-    # Of where it is full the driver says so on a line of its own.
+    # A full disk has a line of its own in what the driver says.
     full = "its disk is full, " if isinstance(cause, psycopg.errors.DiskFull) else ""
     return full + first_line(cause)
 

@@ -30,7 +30,7 @@ def check_free(host: str, port: int, *, patience: float = 0.0) -> None:
     A port that is taken is asked for again for as many seconds as `patience` says.
     """
     if not host.strip():
-        # To the server that would be every address of this machine.
+        # The server would take an empty host for every address of this machine.
         raise click.ClickException("--host is empty: choose an address, 0.0.0.0 for all that this machine has")
     deadline = time.monotonic() + patience
     while (error := _refusal(host, port)) is not None:
@@ -51,7 +51,8 @@ def wait_for_answer(host: str, port: int, ended: threading.Event) -> bool:
 
 
 def _answers(host: str, port: int) -> bool:
-    # What listens and cannot answer yet is waited for: a request that is given up would have to be answered, too.
+    # A server that listens and cannot answer yet is waited for, as it would have to answer each request that was given
+    # up.
     with suppress(OSError), socket.create_connection((host.strip("[]"), port)) as connection:
         connection.sendall(b"GET /healthz HTTP/1.0\r\n\r\n")
         return bool(connection.recv(1))

@@ -22,7 +22,7 @@ from webapp.cli.wiring import migrated_store, user_named
 
 LOOK_SECONDS = 0.3
 
-# Of a file: when it was changed, its size, and which file it is; None where there is none.
+# A file as it was last seen: when it was changed, its size, and which file it is; None where there is none.
 Stamp = tuple[int, int, int] | None
 
 
@@ -95,7 +95,7 @@ def _desk_of(email: str) -> _Desk:
 def _read(file: Path) -> str:
     """Return the file's text, or refuse it by the line that is no UTF-8."""
     with file.open("rb") as opened:
-        # A byte too many is enough to be refused for it.
+        # One byte more than allowed is read, which is enough to refuse the file.
         content = opened.read(MAX_TEXT_BYTES + 1)
     if len(content) > MAX_TEXT_BYTES:
         raise PreferencesError([Complaint("document", None, f"must be at most {MAX_TEXT_BYTES} bytes of UTF-8")])

@@ -19,14 +19,15 @@ def revive_if_dead(server: EmbeddedServer) -> bool:
 
     A server that still runs there writes into files that nobody can open any more.
     """
-    # Who has left may have stopped it, and others may remove the folder then. Asked last, as it may leave meanwhile.
+    # A server that this process has left may have been stopped by that, and others may remove its folder then. Asked
+    # last, as this process may leave meanwhile.
     if server.gone() and not server.left():
         logger.error("the data folder %s was deleted or replaced", server.folder)
         server.abandon()
         return False
     if server.alive() or server.left():
         return True
-    # It is looked at every moment, and may be on its way for long.
+    # Logged only as it changes: the server is looked at every moment, and may be starting for long.
     known = server.awaited
     if not known:
         logger.warning("PostgreSQL is gone and is started again")

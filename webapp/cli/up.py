@@ -22,7 +22,7 @@ def up(host: str, port: int, no_demo: bool) -> None:
         "web": ["web", "--host", host, "--port", str(port)],
         "worker": ["worker"],
     }
-    # It has most to import, and that takes as long as all that is to be done here before it may serve.
+    # The web process starts first: its imports take as long as all that is to be done here before it may serve.
     running = {"web": children.start(commands["web"])}
     try:
         if sys.stdout.isatty():

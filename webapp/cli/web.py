@@ -51,7 +51,8 @@ PATIENCE = 5.0  # seconds
 # How long a thread waits until a client sends more, or takes more of an answer. Without an end, a handful of clients
 # that announce a body and send none of it, or read nothing of what they asked for, would hold them all.
 LONGEST_SILENCE = 15  # seconds
-# Nor does it wait much longer than that in all for who sends or takes less: a byte now and then is no better than none.
+# Nor does a thread wait much longer than that in all for a client that is slower: a byte now and then is no better than
+# none.
 SLOWEST = 1_000  # bytes a second
 # The longest that gunicorn reads; a question of `LONGEST_QUESTION` characters fits, except in scripts that an address
 # writes with nine for each. The headers hold the address of the page before.
@@ -72,7 +73,8 @@ _STATUS: dict[type[ParseException], HTTPStatus] = {
 }
 # Characters of what was sent that are said to be wrong.
 _LONGEST_QUOTE = 200
-# No application is reached by then. The section is what a page shows of an error: see `responseHandling`.
+# Sent as it is, as no application is reached by then. The section is what a page shows of an error: see
+# `responseHandling`.
 _TOO_LONG = b"""<!DOCTYPE html>
 <html lang="en">
 <head><meta charset="utf-8"><title>Too long</title></head>
@@ -116,7 +118,7 @@ def web(host: str, port: int, held: bool) -> None:
             "accesslog": None,
             "loglevel": "warning",
             "control_socket_disable": True,
-            # That would wait without an end for who reads nothing; see `PacedSocket`.
+            # The system's `sendfile` would wait for ever for a client that reads nothing; see `PacedSocket`.
             "sendfile": False,
             # Headers of proxies count as `COMMONPLACE_TRUSTED_PROXIES` says, and from this machine no more than else.
             "forwarded_allow_ips": "",
@@ -211,7 +213,7 @@ class _Worker(ThreadWorker):
     def handle_error(self, req: Any, client: Any, addr: Any, exc: BaseException) -> None:
         """Answer a request that could not be read: nothing of what it says is logged."""
         if not isinstance(exc, _UnreadableError):
-            # What the application sends may be no HTTP either.
+            # Not about the request: what the application sends may be no HTTP either.
             super().handle_error(req, client, addr, exc)
             return
         status = _status_of(exc.why)
@@ -219,7 +221,7 @@ class _Worker(ThreadWorker):
             self.log.warning("a request was too long: %d", status)
             _answer(client, status, "text/html; charset=utf-8", _TOO_LONG)
             return
-        # A browser sends none of the others. Which address was meant is not known.
+        # Any other such request is a program's, as browsers send none. Which address it meant is not known.
         request = str(new_id())
         self.log.warning("a request could not be read: %s [%s]", type(exc.why).__name__, request)
         detail = _TOO_LONG_FOR.get(status) or f"the request is not valid HTTP: {str(exc.why)[:_LONGEST_QUOTE]}"
@@ -280,7 +282,7 @@ def _answer(client: socket.socket, status: HTTPStatus, kind: str, body: bytes) -
         **HEADERS,
     }
     lines = [f"HTTP/1.1 {status.value} {status.phrase}", *(f"{name}: {value}" for name, value in headers.items())]
-    # Nobody may wait for the answer any more.
+    # The client may be gone by now.
     with suppress(OSError):
         write_nonblock(client, "\r\n".join([*lines, "", ""]).encode() + body)
 

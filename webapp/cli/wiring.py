@@ -118,7 +118,7 @@ def migrate(store: Store, *, with_any_key: bool = True) -> None:
         if store.settings.redis_url is None:
             create_queue_tables(store.databases.owner, store.databases.app_role)
     except OperationalError as error:
-        # Whoever cannot connect is told no code; what has one is an answer.
+        # Without a code nobody could connect; a code is an answer of the database.
         if getattr(error.orig, "sqlstate", None) is not None:
             raise
         raise click.ClickException(f"the database does not answer: {error.orig}") from error
@@ -143,7 +143,7 @@ def has_role(connection: Connection, name: str) -> bool:
 
 def _check_key(owner: Engine, store: Store) -> None:
     with owner.connect() as connection:
-        # A database that was brought in from elsewhere may be without the role, and nobody comes in with that.
+        # A database that was restored from elsewhere may lack the role, and then nobody can connect as it.
         if current_revision(connection) is None or not has_role(connection, store.databases.app_role):
             return
     try:

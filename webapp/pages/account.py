@@ -64,7 +64,7 @@ def password() -> Response:
     except InvalidError as error:
         session().rollback()
         if error.field != "old":
-            # Who knows the old one guesses nothing.
+            # The try is not counted: whoever knows the old password guesses nothing.
             give_back(*tried)
             session().commit()
         return _desk({error.field: error.message})

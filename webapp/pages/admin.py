@@ -105,7 +105,7 @@ def role(user_id: UUID) -> Response:
     said = f"Now {'an admin' if wanted == 'admin' else 'a plain user'}."
     changed = change_role(user_id, wanted)
     if changed and user_id == credential().user_id and wanted != "admin":
-        # Who was an admin a moment ago would be sent to a page that is closed.
+        # Without the admin role the page is closed, so a user who has just given it up is led elsewhere.
         flash(said)
         return make_response(redirect(url_for("account.index"), HTTPStatus.SEE_OTHER))
     return _listed(user_id, said if changed else "Nothing changed.")

@@ -36,7 +36,7 @@ def check() -> Response:
     """Open a session and go where the visitor was going."""
     email, now = request.form.get("email", "").replace("\x00", ""), utc_now()
     password, browser = request.form.get("password", ""), request.cookies.get(COOKIE, "")
-    # Who asks over a network chooses what stands in Host.
+    # The address of the connection counts too, as a client chooses what it sends as Host.
     if is_demo(email, password) and not (is_open_at(request.host) and comes_from_here()):
         return _form(DEMO_ELSEWHERE, HTTPStatus.FORBIDDEN)
     if too_many(email, request.remote_addr, now, browser):
@@ -68,7 +68,8 @@ def logout() -> Response:
 
 def _form(error: str = "", status: int = HTTPStatus.OK) -> Response:
     if error:
-        # Not for whom: what is typed there may be the password. Quoted: a proxy passes on what it was told.
+        # The address that was typed is not logged: it may be the password. Quoted, as a proxy passes on what it was
+        # told.
         logger.warning("a login was refused with %d, from %s", status, quote(request.remote_addr or "-", safe=":"))
     target = local_path(request.values.get("next"), "")
     email = request.form.get("email", "")

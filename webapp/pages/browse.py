@@ -42,7 +42,7 @@ def index() -> Response:
         pick=True,
         ticked=frozenset(unpack(form.ids or "")),
         restorables=restorables(),
-        # The parts of the page have no place for it.
+        # Asked only for the whole page: its parts do not show this.
         failing=None if wants_fragment() else failing_endpoints(),
     )
     if form.cursor:

@@ -157,7 +157,7 @@ def _likeness(hit: Hit, policy: Policy) -> float:
     return hit.ranked.mmr_penalty / (policy.mmr_lambda or 1.0)
 
 
-# What likeness to a better hit takes is told from where it moves a hit among its neighbours.
+# A penalty for likeness is told of from here on, where it moves a hit among its neighbours.
 MOVED = 0.02
 # A part of a lead below this would be shown as nothing.
 LEAST_PART = 0.005
@@ -186,7 +186,7 @@ def _signed(value: float) -> str:
     return f"{value:+.2f}".replace("-", "\N{MINUS SIGN}")
 
 
-# What a leg that the policy leaves out, or that was out of reach, says of every hit.
+# What is said of every hit for a leg that the policy leaves out, or that was out of reach.
 UNASKED = "not asked"
 
 
@@ -252,7 +252,7 @@ def _reason(hit: Hit, policy: Policy, question: str) -> str:
     if scored.change_match and _says_change(memory.text, question):
         found.append("says what has changed")
     if not found:
-        # Listed by neither leg, it still came along with what was: by a likeness that is not much.
+        # Neither leg listed it; it came along with one that was, and is at most a little like the question.
         found.append("a little like it by meaning" if memory.cosine is not None else "beside what was found")
     return ", ".join([*found, *_moved_down(hit, policy)])
 
@@ -262,7 +262,7 @@ def _moved_down(hit: Hit, policy: Policy) -> Iterator[str]:
     scored = hit.ranked.scored
     if scored.lacks_code:
         yield "moved down as it lacks the number or name that another has"
-    # The version of the best that is asked for was given that back.
+    # A version that was put before the best got back what reading had taken from it.
     if scored.reading_penalty >= MOVED and scored.update_boost == 0:
         yield f"moved down by {scored.reading_penalty:.2f} as another reads more like an answer"
     if (likeness := _likeness(hit, policy)) >= MOVED:

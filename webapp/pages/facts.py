@@ -199,7 +199,7 @@ def _wrong(error: ValidationError | InvalidError | RefusedError) -> tuple[dict[s
 
 def _to(said: str) -> Response:
     flash(said)
-    # Who goes through a list of them stays in it.
+    # Back to the list, where somebody goes through one of them.
     before, listed = current_page(), url_for("facts.index")
     return make_response(redirect(before if before.partition("?")[0] == listed else listed, HTTPStatus.SEE_OTHER))
 

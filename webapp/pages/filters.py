@@ -52,7 +52,7 @@ def init_app(app: Flask) -> None:
     app.add_template_global(asset)
     app.add_template_filter(space_name, "space_name")
     app.add_template_filter(theme_name, "theme_name")
-    # No filter: of what is written in a template that is worked out once, for all.
+    # A global and not a filter: Jinja works out a filter of a constant once, for everybody.
     app.add_template_global(told_vector)
     app.add_template_global(way_back)
     app.context_processor(_frame)

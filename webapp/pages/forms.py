@@ -197,7 +197,7 @@ def parse(form: type[F], values: MultiDict[str, str]) -> F:
     given = {
         name: values.getlist(name) if name in lists else value.strip()
         for name, value in values.items()
-        # Whose page it is has been looked at before.
+        # `visitor` says whose page it is, which was checked before.
         if value.strip() and name != "visitor"
     }
     return form.model_validate(given)

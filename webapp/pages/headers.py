@@ -42,7 +42,7 @@ def init_app(app: Flask) -> None:
         policy = DESCRIPTION_POLICY if request.blueprint in _DESCRIPTION else POLICY
         for name, value in {"Content-Security-Policy": policy, **HEADERS}.items():
             response.headers.setdefault(name, value)
-        # What the interface keeps out of caches it says itself.
+        # The API says for itself what no cache may keep.
         if request.endpoint != "static" and not request.path.startswith("/v1/"):
             # Someone else at this computer must not get at memories with the back button.
             response.headers.setdefault("Cache-Control", "no-store")

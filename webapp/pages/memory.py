@@ -227,7 +227,7 @@ def save(memory_id: UUID) -> Response:
         session().rollback()
         problem = {"text": _FORBIDDEN[error.reason] or str(error).removeprefix("this text ")}
         return _form(visible_entry(memory_id), problem, closed=error.reason == "incognito")
-    # What is as written though it was shown otherwise was changed by the first Enter of two.
+    # Equal though it was shown otherwise: Enter was pressed twice, and the first one changed it.
     flash("Nothing changed." if shown and written else "Changed.")
     return _to_own_page(memory_id)
 

@@ -109,8 +109,8 @@ def rename(notebook_id: UUID) -> Response:
     refuse_notes_in_incognito()
     refused = False
     try:
-        # Enter in the field is a change and then a submission: the title is new once. What stands for a title that
-        # must not be shown is none.
+        # Enter in the field sends a change and a submission, so only the first finds another title. A title that is
+        # shown only as a stand-in is none.
         if title != title_of(found, secrets):
             notebooks.rename_notebook(session(), who.user_id, notebook_id, title, now=utc_now(), actor=who.actor)
     except InvalidError as error:
@@ -121,7 +121,7 @@ def rename(notebook_id: UUID) -> Response:
     found = notebooks.get_notebook(session(), who.user_id, notebook_id)
     address = url_for("notebook.show", notebook_id=notebook_id)
     view = NotebookView(found, (), title_of(found, secrets))
-    # The field has it already, and perhaps more by now.
+    # The field is not swapped where it has this title already, as there may be more in it by now.
     beside = [] if title == view.title else ["notebook/_field.html"]
     if refused:
         # Said at once, and not on the page that is opened next.

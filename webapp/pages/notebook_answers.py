@@ -23,7 +23,7 @@ from webapp.context import credential, session, utc_now
 from webapp.operations import is_incognito
 
 _OF_CANDIDATE = ("bm25", "keyword_rank", "cosine", "semantic_rank")
-# What the question was about is told by its words, and a notebook keeps numbers alone.
+# `asked` is left out, as it tells what the question was about by its words, and a notebook keeps numbers alone.
 _OF_SCORED = tuple(each.name for each in fields(Scored) if each.name not in {"candidate", "score", "asked"})
 _OF_SCORE = ("relevance", "recency", "importance", "total")
 _OF_POLICY = frozenset(each.name for each in fields(Policy))

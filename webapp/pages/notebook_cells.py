@@ -107,7 +107,7 @@ def weights(notebook_id: UUID, cell_id: UUID) -> Response:
         space = space_for(form.space)
         refuse_in_incognito(space.id)
         kept = {**space.policy, **form.policy()}
-        # Weights that no search can use would end every search of the space.
+        # Refused here: weights that no search can use would end every search of the space.
         policy_for(kept, None)
         update_space(session(), who.user_id, space.slug, {"policy": kept}, now=utc_now(), actor=who.actor)
     except (ValidationError, InvalidError, PolicyError) as error:
@@ -293,7 +293,7 @@ def _is_untouched(form: CellForm) -> bool:
 
 
 def _overtaken(cell: Cell, form: CellForm) -> Response:
-    # Nobody has written anything here: "Run all" sends every note of the page as it was once.
+    # An untouched note is shown as it is now: "Run all" sends every note of the page as it was once.
     return _shown(cell) if _is_untouched(form) else _refused(cell, OVERTAKEN, form)
 
 

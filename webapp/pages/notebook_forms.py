@@ -12,7 +12,7 @@ from memory.drafts import Draft
 from retrieval.policy import Fusion
 from webapp.api.schemas import Limit, Line, MemoryType, Question, TokenBudget
 
-# The numbers that sliders set, as the policy names them: what a reader sees, least, most, step.
+# Numbers of a policy that have a slider: the letter and the name on the page, least, most, step.
 SLIDERS: dict[str, tuple[str, str, float, float, float]] = {
     "alpha": ("α", "Relevance", 0, 3, 0.05),  # noqa: RUF001 - the letter of the formula
     "beta": ("β", "Recency", 0, 3, 0.05),

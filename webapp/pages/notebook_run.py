@@ -127,7 +127,7 @@ def _remember(cell: Cell, form: CellForm) -> Ran:
     outcome = store([draft], form.space)[0]
     if outcome.refusal == "incognito":
         return Ran(notice=INCOGNITO)
-    # What was stored is the memory's own from here on, and what was refused is nobody's to keep.
+    # The cell keeps no text: what was stored is in the memory, and what was refused must be kept nowhere.
     given = form.model_copy(update={"text": "", "tags": ""}).kept()
     if outcome.kept is not None:
         given["memory_id"] = str(outcome.kept)
@@ -157,7 +157,7 @@ def _trace_of(outcome: Outcome) -> dict[str, Any]:
     }
 
 
-# What stays of a sentence that names a memory is the memory's id.
+# Of a command that names a memory only the memory's id is kept.
 _TELLING = frozenset({"remember", "forget"})
 
 

@@ -94,7 +94,7 @@ class Commanded:
     offers: Sequence[tuple[str, str]]
 
 
-# What a command is said to have done once its own answer, which may quote a memory, is gone.
+# What a page says that a command did once its own answer, which may quote a memory, is gone.
 DONE = {
     "recall": "What is remembered of it:",
     "remember": "Remembered.",

@@ -92,7 +92,7 @@ def _answer(tool: Tool, given: dict[str, Any]) -> Response:
     try:
         response = run_recorded(tool, given)
     except Exception as error:
-        # As for an agent: what was refused comes as problem details, and what is ours goes on to the log.
+        # As an agent gets it: a refusal as problem details; an error of ours goes on to the log.
         return _refusal(error)
     return response if wrong is None else _unfit(field_errors(wrong, tool.arguments.model_fields))
 

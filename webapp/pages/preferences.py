@@ -243,7 +243,7 @@ def _desk(
     history = History(*preferences.list_versions(session(), credential().user_id, limit=PAGE, before=before))
     begun = current if based_on is None else based_on
     if preview is None:
-        # Nothing is wrong with what nobody has begun to write; what was emptied is refused.
+        # An empty document is fine where nobody has begun one, and refused where one was emptied.
         preview = preview_of(document) if document.strip() or current else Preview()
     return Desk(document, preview, history, current, begun, refused, overtaken)
 

@@ -92,7 +92,7 @@ class Opened:
     updates: Sequence[tuple[PossibleUpdate, Memory]]
     older: Entry | None
     newer: Sequence[Memory]
-    # Of a summary what it sums up, and what sums up a memory.
+    # What a summary sums up, and the summaries of a memory.
     sources: Sequence[Memory]
     summaries: Sequence[Memory]
     # By which of its tags it is found in other spaces as well.
@@ -182,7 +182,8 @@ def listing(form: BrowseForm) -> Listing:
         check_theme(session(), user_id, form.theme, outside=incognito_spaces())
     filters = form.to_filters(now)
     hidden = frozenset() if form.space else incognito_spaces()
-    # Asked of the database, not of the page: else they are counted, and a page of them alone has nothing to show.
+    # Left out by the database and not by the page: otherwise they would be counted, and a page of nothing else would be
+    # empty.
     filters = replace(filters, outside=hidden or None)
     page, total, over = list_counted(
         session(), user_id, filters, limit=PAGE, cursor=form.cursor, now=now, order=form.order

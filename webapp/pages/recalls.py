@@ -62,7 +62,7 @@ def recalled_of(memory_id: UUID) -> Recalled:
     recalls = recalls_of(session(), credential().user_id, memory_id, most=MOST_RECALLS)
     known = [(place, recall.scores) for place, recall in enumerate(recalls) if recall.scores is not None]
     rows = []
-    # One value alone is no course of anything.
+    # One value alone makes no chart.
     for name in PARTS if len(known) > 1 else ():
         values = [(place, scores[name]) for place, scores in known]
         # The total is as large as the weights of each search made it.

@@ -49,7 +49,7 @@ def _today(value: Any) -> Any:
     return local_now().date() if value == "today" else value
 
 
-# With room for the day behind it.
+# The last day of the calendar is left out, as the day after is needed too.
 Day = Annotated[date, Field(ge=date(1, 1, 1), le=date(9999, 12, 30)), BeforeValidator(_today)]
 
 

@@ -45,7 +45,8 @@ def save() -> Response:
         session().rollback()
         return desk(form, HTTPStatus.UNPROCESSABLE_ENTITY, error=error)
     if outcome.outcome != "refused":
-        # Where and what one writes is often the same the next time; how long it stays is its own.
+        # The form keeps what is often the same the next time, such as space, theme and type; how long a memory stays is
+        # its own.
         form = form.model_copy(update={"text": "", "last_day": None})
     return desk(form, STATUS[outcome.outcome], outcome=outcome, near=neighbours(outcome))
 

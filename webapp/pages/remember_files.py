@@ -21,7 +21,7 @@ from webapp.plain import in_one_sentence
 
 bp = guarded("remember_files")
 
-# Of one form: whoever waits for it sees nothing of its progress.
+# Notes of one form: whoever waits for it sees no progress.
 MOST = 2000
 KINDS = ",".join(sorted(WRITTEN | OBJECTS))
 
@@ -66,7 +66,7 @@ def _drafts() -> list[Draft]:
     found: list[Draft] = []
     now = utc_now()
     for each in request.files.getlist("files"):
-        # Some programs tell where it was.
+        # Some browsers send the path of the file, too.
         if name := PurePath(each.filename or "").name:
             found += drafts_in(each.read(), name, now, now)
     if not found:

@@ -81,13 +81,13 @@ def _ask(form: SearchForm) -> Answer:
     try:
         result = find(form.q, space=form.space, limit=form.limit, types=form.types or None, policy=policy or None)
     except PolicyError as error:
-        # Weights that an earlier version kept: nobody typed them here.
+        # Raised for the weights of the space, which an earlier version has kept: nobody typed them here.
         name, wrong = choices(form.space).name_of(form.space), f"{error.field} {error.message}"
         said = f"the space {name} cannot be searched with its weights: {wrong}. Set others on the page of the space"
         raise ConflictError(said) from None
     session().commit()
     answer = explain(result, form.q)
-    # What is found in vain over the limit is a search all the same: "that" must not mean the one before.
+    # A search over the limit counts too, so that "that" does not mean the search before it.
     if not answer.closed or LIMITED in result.degraded:
         _note(recording, form, result)
     return answer

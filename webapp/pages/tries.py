@@ -20,7 +20,8 @@ WINDOW = timedelta(minutes=5)
 PER_ACCOUNT = 10
 # An office may share one address.
 PER_ADDRESS = 50
-# Of a browser that has logged in: what it is called, and a digest of that with the account.
+# The name of a cookie that a browser gets by logging in: it holds a name for the browser, and a digest of that name
+# with the account.
 COOKIE = "known"
 _YEAR = 60 * 60 * 24 * 365
 
@@ -71,7 +72,7 @@ def _limits(email: str, address: str | None, browser: str) -> dict[str, int]:
     """Return under which keys a try is counted, and how many there may be of each."""
     keys, whose = runtime().keys, email.strip().lower()
     if _is_known(email, browser):
-        # Not by its address either, which is that of everybody behind a proxy that does not tell them apart.
+        # A known browser is not counted by its address either: behind some proxies everybody has the same.
         return {f"login:{keys.digest('login', f'{whose} {browser}').hex()}": PER_ACCOUNT}
     account, place = keys.digest("login", whose), keys.digest("login from", _place(address or ""))
     return {f"login:{account.hex()}": PER_ACCOUNT, f"login-from:{place.hex()}": PER_ADDRESS}

@@ -87,13 +87,13 @@ def login_required() -> Response | None:
     # The form is waited for before the database is asked anything.
     try:
         if request.form and "Transfer-Encoding" in request.headers:
-            # Of a form in chunks, what is beyond the limit would be left out without a word.
+            # In a form that comes in chunks, what is beyond the limit would be left out without a word.
             request.stream.read(1)
     except RequestEntityTooLarge as error:
         too_large = error
     if recognise():
         if too_large is not None:
-            # Asked for again, the form would have what comes after the field that is too large, and lack that alone.
+            # Read once more, the form would lack the field that is too large, and nothing would tell so.
             raise too_large
         if _whose_page() != g.visitor.id:
             said = _SOMEBODY_ELSE.format(_STILL_HERE if wants_fragment() else _LEFT_BY_FORM)
@@ -122,7 +122,7 @@ def recognise() -> bool:
     scopes = SCOPES | {"admin"} if user.role == "admin" else SCOPES
     g.credential = Credential(user.id, "user", scopes, session_key=f"browser:{cookie['key']}")
     elsewhere = exists().where(EmbeddingModel.user_id == user.id, EmbeddingModel.endpoint_url.is_not(None))
-    # The shared pool alone is asked for; spaces of their own say on their own pages that they are off.
+    # Only the default space is asked for; any other says on its own page that memory is off there.
     pool = select(Space.memory_enabled, chosen_zone(user.id), elsewhere).where(Space.user_id == user.id)
     found = session().execute(pool.where(Space.slug == DEFAULT_SPACE)).one_or_none() or (None, None, False)
     memory_enabled, zone_name, is_elsewhere = found
@@ -166,7 +166,7 @@ def sign_in(user_id: UUID) -> None:
 
 
 def _session_id() -> str:
-    # In place of the key, which is a part of what lets the browser in.
+    # Named by a digest of the key, which itself is a part of what lets the browser in.
     return runtime().keys.digest("browser session id", cookie["key"]).hex()[:32]
 
 

@@ -77,7 +77,7 @@ def ago(moment: datetime, now: datetime) -> str:
         if (count := int(abs(seconds) / size + slack)) > 0:
             spoken = f"{count} {unit}{'s' if count > 1 else ''}"
             return f"{spoken} ago" if seconds > 0 else f"in {spoken}"
-    # Clocks that differ by a little make nothing of the past a thing to come.
+    # A second of grace: where clocks differ a little, what is over must not seem to be to come.
     return "just now" if seconds >= -1 else "in a moment"
 
 

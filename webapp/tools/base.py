@@ -46,7 +46,7 @@ class Arguments(Strict):
         return {
             name: _listed(value) if name in fields and list in kinds_of(fields[name].annotation) else value
             for name, value in given.items()
-            # A schema that requires every field leaves them no other way to say nothing.
+            # None stands for an argument that is left out: a schema that requires every field allows nothing else.
             if value is not None or name not in fields
         }
 

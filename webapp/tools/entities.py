@@ -23,7 +23,7 @@ from webapp.recording import hits_of
 from webapp.tools.base import MOST_RESULTS, WHICH_SPACE, Arguments, Tool, ToolResult
 from webapp.tools.shown import answer_json, why_json
 
-# Said where nothing is found because there never is anything.
+# What `degraded` says of the default space, which never has entities.
 NO_ENTITIES = "no_entities_in_pool"
 _SWITCHES = frozenset({"incognito", "memory_off"})
 
@@ -42,7 +42,7 @@ def _search(arguments: EntityArguments) -> ToolResult:
     entities = _entities(result)
     hits = [_hit_json(hit, result.policy, entities[_id(hit)]) for hit in result.hits if _id(hit) in entities]
     if not _SWITCHES & set(result.degraded) and _in_the_pool(arguments):
-        # Over the limit too: there is nothing to ask again for.
+        # Said over the limit too, as asking again would find nothing either.
         result = replace(result, degraded=(NO_ENTITIES,))
     answer = answer_json(result, hits)
     ids = tuple(hit["id"] for hit in hits)

@@ -54,7 +54,7 @@ from webapp.tools.base import (
 )
 from webapp.tools.shown import answer_json, named, place_json, remarks, why_json
 
-# Of a conversation, in what `query_memory` says of where a memory comes from.
+# Characters of a conversation's name in what `query_memory` says of where a memory comes from.
 _LONGEST_NAME = 80
 
 IMPORTANCE = "How much it matters, 0 to 1; default: what its words and its use say."
@@ -183,7 +183,7 @@ def _query_memory(arguments: QueryArguments) -> ToolResult:
 def _recalled_json(hit: Hit, said: dict[UUID, tuple[str | None, str | None]]) -> dict[str, Any]:
     memory = hit.ranked.scored.candidate
     return {
-        # What is out of date can be corrected by it.
+        # The id is told, so that a memory which is out of date can be corrected.
         "id": str(memory.id),
         "content": hit.snippet,
         "type": memory.type,
