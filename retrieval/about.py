@@ -59,31 +59,31 @@ _TELLING_STEM = 5
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """What a question is about, by the places of its lexemes.
+    """What a question is about. Its words stand by their places, which are those of its lexemes."""
 
-    `content` and `dated` have the idf of each word that counts, and of those of dates; `topics` are the words of the
-    content that are no names, `names` those that are, `times` the dates that name a time. `codes` has for each
-    identifier that is asked for ("HERON-42", "#977") the lexemes that tell it from another, `joined` for each without
-    digits ("E_TILE_RANGE") those of each of its parts, `whole` all lexemes of each, and of what is written like one
-    ("VN207"). `numbers` has for each "ICE 579", and for nothing but "sprint 42", what is before the number, and that;
-    `paired` the same for each "house 9", "flat B" and "Ubuntu 24.04" among other words. `numbered` are the lexemes of
-    the numbers that what was not read must have, None where it need not have any, and `beside` those of `paired` that
-    are no part of an identifier, None where all are. `told_of` says that identifiers stand beside what asks, and that
-    it speaks of something else.
-    """
-
+    # The idf of each word that counts, and of each that tells a date.
     content: dict[int, float]
     dated: dict[int, float]
+    # Which words of the content are no names, and which are.
     topics: frozenset[int]
     names: frozenset[int]
+    # For each identifier that is asked for ("HERON-42", "#977") the lexemes that tell it from another; for each without
+    # digits ("E_TILE_RANGE") those of each of its parts; for each, and for what is written like one ("VN207"), all of
+    # its lexemes.
     codes: tuple[frozenset[int], ...] = ()
     joined: tuple[tuple[frozenset[int], ...], ...] = ()
     whole: tuple[frozenset[int], ...] = ()
+    # Which dates name a time, as "summer" does and "day" does not.
     times: frozenset[int] = frozenset()
+    # The name and the number of each "ICE 579", and of a question that is nothing but "sprint 42".
     numbers: tuple[tuple[str, str], ...] = ()
+    # The lexemes of the numbers of which what was not read must have one, None where it need not have any.
     numbered: frozenset[int] | None = None
+    # The name and the number of each "house 9", "flat B" and "Ubuntu 24.04" among other words.
     paired: tuple[tuple[str, str], ...] = ()
+    # The lexemes of those numbers of `paired` that are no part of an identifier, None where all are.
     beside: frozenset[int] | None = None
+    # Whether identifiers stand beside what asks, and that speaks of something else.
     told_of: bool = False
 
     def coverage(self, places: Sequence[int]) -> float:
@@ -153,38 +153,27 @@ def understand(text: str, question: Question) -> Asked:
     It has none where nothing that is searched has one of its words: then nothing has its identifiers or names either.
     """
     if not question.lexemes:
-        if identifiers_in(text):
-            return UNHEARD_OF
-        numbers, nowhere = tuple(numbered_in(text)), frozenset({_NOWHERE} if _names(text) else ())
-        numbered = frozenset[int]() if numbers else None
-        found = replace(NOTHING_ASKED, names=nowhere, numbers=numbers, numbered=numbered)
-        return found if nowhere or numbers else NOTHING_ASKED
+        return _nowhere(text)
     lexemes = dict(enumerate(question.lexemes))
     dated = {place for place, each in lexemes.items() if DATED.fullmatch(each)}
     generic = {place for place, each in lexemes.items() if each in GENERIC or says_little(each)}
     content = lexemes.keys() - dated - generic or lexemes.keys() - generic or set(lexemes)
     identified, told_of = _identified(text, [lexemes[place] for place in content])
     written = identifiers_in(identified)
-    with_digits = (frozenset().union(*(lexemes_of(each, lexemes, code) for each in code)) for code in written)
-    codes = tuple(filter(None, with_digits))
-    whole = (frozenset().union(*(parts_of(each, lexemes) for each in code)) for code in written)
-    joined = tuple(joined_in(identified, lexemes)) if "_" in identified else ()
-    named = signed(identified)
-    signs = [frozenset({place}) for place, each in lexemes.items() if each in named]
-    numbers = () if told_of else tuple(numbered_in(identified))
-    codes = (*codes, *signs)
+    codes, joined, whole = _codes(identified, written, lexemes)
     # Words that may have a number of their own, weeks and seasons among them.
     heads = [each for place, each in lexemes.items() if place in content - dated or each in OF_ANY_TIME]
+    numbers = () if told_of else tuple(numbered_in(identified))
     paired = () if told_of else tuple(paired_in(identified, heads))
-    written_names = _names(text)
     # A question may be answered in other words ("in even weeks"), so only key words need all of the pairs. Letters are
     # left out, as the index lacks some.
     needed = {number for _, number in (numbers if asks(text) else (*numbers, *paired)) if number[0].isdigit()}
     numbered = frozenset(place for place, each in lexemes.items() if each.lstrip("-") in needed)
-    coded = numbered.union(*codes, *chain(*joined))
     in_codes = set(re.split(r"[^a-z0-9]+", " ".join(chain(*written))))
     beside = {number for _, number in paired if number[0].isdigit()} - in_codes
-    names = {place for place in content - dated - coded if any(is_of(lexemes[place], n) for n in written_names)}
+    named = content - dated - numbered.union(*codes, *chain(*joined))
+    written_names = _names(text)
+    names = {place for place in named if any(is_of(lexemes[place], each) for each in written_names)}
     return Asked(
         content={place: question.idfs[place] for place in content},
         dated={place: question.idfs[place] for place in dated - content},
@@ -192,7 +181,7 @@ def understand(text: str, question: Question) -> Asked:
         names=frozenset(names),
         codes=codes,
         joined=joined,
-        whole=(*filter(None, whole), *signs),
+        whole=whole,
         times=frozenset(place for place in dated - content if lexemes[place] not in OF_ANY_TIME),
         numbers=numbers,
         numbered=numbered if needed else None,
@@ -200,6 +189,28 @@ def understand(text: str, question: Question) -> Asked:
         beside=frozenset(place for place, each in lexemes.items() if each in beside) if beside else None,
         told_of=told_of,
     )
+
+
+def _nowhere(text: str) -> Asked:
+    """Return what a question is about of whose words no item has one."""
+    if identifiers_in(text):
+        return UNHEARD_OF
+    numbers, names = tuple(numbered_in(text)), frozenset({_NOWHERE} if _names(text) else ())
+    numbered = frozenset[int]() if numbers else None
+    found = replace(NOTHING_ASKED, names=names, numbers=numbers, numbered=numbered)
+    return found if names or numbers else NOTHING_ASKED
+
+
+def _codes(
+    text: str, written: Sequence[Sequence[str]], lexemes: dict[int, str]
+) -> tuple[tuple[frozenset[int], ...], tuple[tuple[frozenset[int], ...], ...], tuple[frozenset[int], ...]]:
+    """Return `codes`, `joined` and `whole` of `Asked` for a text with the identifiers that are `written` in it."""
+    with_digits = (frozenset().union(*(lexemes_of(each, lexemes, code) for each in code)) for code in written)
+    parts = (frozenset().union(*(parts_of(each, lexemes) for each in code)) for code in written)
+    named = signed(text)
+    signs = [frozenset({place}) for place, each in lexemes.items() if each in named]
+    joined = tuple(joined_in(text, lexemes)) if "_" in text else ()
+    return (*filter(None, with_digits), *signs), joined, (*filter(None, parts), *signs)
 
 
 def _identified(text: str, content: Sequence[str]) -> tuple[str, bool]:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 import re
 from collections import deque
-from collections.abc import Container, Sequence
-from dataclasses import replace
+from collections.abc import Container, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime
 from uuid import UUID
 
@@ -71,31 +71,16 @@ def rank(
     fused relevance; see `Policy`. What lacks an identifier that is `asked` for, and that another candidate has, is less
     relevant by `LACKING`. `bm25_bound` is as in `fusion.fuse`.
     """
-    relevance = fuse(candidates, policy, bm25_bound=bm25_bound)
-    lacking = _lacking(candidates, asked)
-    hint = asked_days.parse(unquoted(question), now) if policy.date_boost > 0 else None
-    named = _named(candidates, question) if policy.speaker_boost > 0 else None
-
-    def scored(each: Candidate, found: float, *, is_faint: bool = False) -> Scored:
-        fit = dates.match(hint, each.created_at) if hint else 0.0
-        spoke = named is not None and each.speaker == named
-        boosted = relevance[each.id] + policy.date_boost * fit + policy.speaker_boost * spoke
-        boosted += policy.detail_boost * min(1.0, each.size / DETAILED)
-        boosted *= LACKING if (lacks := each.id in lacking) else 1.0
-        own = keyword_share(each.bm25, bm25_bound)
-        return Scored(
-            candidate=each,
-            score=score(boosted, each.created_at, each.importance, policy, now),
-            evidence=found,
-            keyword_share=own,
-            date_match=fit,
-            context=max(0.0, keyword_share(each.bm25_around, bm25_bound) - own),
-            speaker_match=spoke,
-            lacks_code=lacks,
-            is_faint=is_faint,
-            asked=asked,
-        )
-
+    scoring = _Scoring(
+        policy,
+        bm25_bound,
+        now,
+        asked,
+        relevance=fuse(candidates, policy, bm25_bound=bm25_bound),
+        lacking=_lacking(candidates, asked),
+        hint=asked_days.parse(unquoted(question), now) if policy.date_boost > 0 else None,
+        speaker=_named(candidates, question) if policy.speaker_boost > 0 else None,
+    )
     clear: list[Scored] = []
     faint: list[tuple[Candidate, float]] = []
     for each in candidates:
@@ -103,14 +88,54 @@ def rank(
         if found == 0:
             continue
         least = policy.min_score * (1.0 if each.cosine is not None else UNSEEN_EVIDENCE)
-        if found < least and not _is_all_but_the_time(each, asked, hint):
+        if found < least and not _is_all_but_the_time(each, asked, scoring.hint):
             faint.append((each, found))
         else:
-            clear.append(scored(each, found))
+            clear.append(scoring.of(each, found))
     more = max(0, fewest - len(clear))
     # Scored only where they are needed: mostly there are enough, and in a large space nearly all are faint.
-    rest = in_order([scored(*each, is_faint=True) for each in faint])[:more] if more else []
+    rest = in_order([scoring.of(*each, is_faint=True) for each in faint])[:more] if more else []
     return [*in_order(clear), *rest]
+
+
+@dataclass(frozen=True, slots=True)
+class _Scoring:
+    """What the candidates of one question are scored by.
+
+    `relevance` is that of both legs by id, `lacking` what lacks an identifier that another has, `hint` the date that is
+    asked for and `speaker` whoever the question names; both None where that counts for nothing.
+    """
+
+    policy: Policy
+    bm25_bound: float
+    now: datetime
+    asked: Asked | None
+    relevance: Mapping[UUID, float]
+    lacking: Container[UUID]
+    hint: dates.DateHint | None
+    speaker: str | None
+
+    def of(self, each: Candidate, found: float, *, is_faint: bool = False) -> Scored:
+        """Return a candidate with its score; `found` is its evidence."""
+        policy, bound = self.policy, self.bm25_bound
+        fit = dates.match(self.hint, each.created_at) if self.hint else 0.0
+        spoke = self.speaker is not None and each.speaker == self.speaker
+        boosted = self.relevance[each.id] + policy.date_boost * fit + policy.speaker_boost * spoke
+        boosted += policy.detail_boost * min(1.0, each.size / DETAILED)
+        boosted *= LACKING if (lacks := each.id in self.lacking) else 1.0
+        own = keyword_share(each.bm25, bound)
+        return Scored(
+            candidate=each,
+            score=score(boosted, each.created_at, each.importance, policy, self.now),
+            evidence=found,
+            keyword_share=own,
+            date_match=fit,
+            context=max(0.0, keyword_share(each.bm25_around, bound) - own),
+            speaker_match=spoke,
+            lacks_code=lacks,
+            is_faint=is_faint,
+            asked=self.asked,
+        )
 
 
 def _is_all_but_the_time(candidate: Candidate, asked: Asked | None, hint: dates.DateHint | None) -> bool:
