@@ -20,6 +20,7 @@ from memory.drafts import Draft
 from memory.embedding.base import Embedder
 from memory.embedding.bundled import MINILM
 from memory.models import Space
+from memory.portions import portions
 from memory.remember import remember_many
 from memory.spaces import create_space
 from tasks.runtime import Runtime
@@ -107,8 +108,7 @@ def bench_ingest(
     embedder.embed(texts[:WARM_UP])
     size = -(-len(texts) // ROUNDS)
     rounds = []
-    for start in range(0, len(texts), size):
-        part = texts[start : start + size]
+    for part in portions(texts, size):
         rounds.append(_round(runtime, bare_space, (library, embedder), part, now))
         on_progress(len(part))
     return IngestBench(len(texts), tuple(rounds))
@@ -138,8 +138,8 @@ def _copy(runtime: Runtime, rows: Sequence[Mapping[str, Any]]) -> None:
 
 
 def _remember(runtime: Runtime, user_id: UUID, texts: Sequence[str], now: datetime) -> None:
-    for start in range(0, len(texts), BATCH):
-        drafts = [Draft(each) for each in texts[start : start + BATCH]]
+    for some in portions(texts, BATCH):
+        drafts = [Draft(each) for each in some]
         with user_session(runtime.sessions, user_id) as session:
             remember_many(session, user_id, SPACE, drafts, keys=runtime.keys, now=now, actor="bench")
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import groupby
@@ -28,6 +28,7 @@ from memory.message_drafts import MessageDraft
 from memory.messages import Scribe, append
 from memory.models import Conversation as Thread
 from memory.models import Memory, Message, Space
+from memory.portions import portions
 from memory.remember import remember_many
 from memory.spaces import create_space, get_space, update_space
 from retrieval.tokens import count
@@ -88,7 +89,7 @@ def import_conversations(
         skipped = len(conversation.turns) - len(fresh)
         total += Counts(skipped=skipped)
         on_progress(skipped)
-        for batch in _batches(fresh):
+        for batch in portions(fresh, BATCH):
             with user_session(sessions, user_id) as session:
                 total += _store(session, user_id, slug, batch, messages, keys=keys, now=now)
             on_progress(len(batch))
@@ -122,11 +123,6 @@ def _check_space(session: Session, user_id: UUID, conversation: Conversation) ->
     found = filter(None, (_SESSION_OF.fullmatch(str(each)) for each in external_ids))
     if others := [each[1] for each in found if each[1] != conversation.name]:
         raise MeasureError(f"the talk {conversation.name!r} would be in the space {slug}, which has {others[0]!r}")
-
-
-def _batches(turns: Sequence[Turn]) -> Iterator[Sequence[Turn]]:
-    for start in range(0, len(turns), BATCH):
-        yield turns[start : start + BATCH]
 
 
 def _store(

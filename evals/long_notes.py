@@ -9,6 +9,7 @@ from itertools import groupby
 
 from evals.dataset import Collection, DataSet, Item
 from evals.locomo import Turn
+from memory.portions import portions
 
 KIND = "notes"
 
@@ -37,14 +38,10 @@ def in_notes(data: DataSet, most: int) -> DataSet:
 def _cut(collection: Collection, most: int) -> Iterator[Sequence[Item]]:
     """Give the items that become a note each."""
     if collection.talk is None:
-        yield from _slices(collection.items, most)
+        yield from portions(collection.items, most)
         return
     for _, session in groupby(collection.talk.turns, key=lambda turn: turn.session):
-        yield from _slices([_said(turn) for turn in session], most)
-
-
-def _slices(items: Sequence[Item], most: int) -> Iterator[Sequence[Item]]:
-    return (items[start : start + most] for start in range(0, len(items), most))
+        yield from portions((_said(turn) for turn in session), most)
 
 
 def _said(turn: Turn) -> Item:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
@@ -19,6 +19,7 @@ from memory.drafts import Draft
 from memory.errors import InvalidError
 from memory.ids import new_id
 from memory.models import Memory
+from memory.portions import portions
 from memory.remember import remember_many
 from memory.spaces import create_space, get_space
 from tasks.runtime import Runtime
@@ -107,7 +108,7 @@ def _remember(
 ) -> None:
     with user_session(runtime.sessions, user_id) as session:
         create_space(session, user_id, slug, soft_cap=max(LEAST_CAP, len(items)), now=now, actor=ACTOR)
-    for batch in _batches(items):
+    for batch in portions(items, BATCH):
         drafts = [_draft(each, now) for each in batch]
         with user_session(runtime.sessions, user_id) as session:
             told = remember_many(session, user_id, slug, drafts, keys=runtime.keys, now=now, actor=ACTOR)
@@ -122,11 +123,6 @@ def _draft(item: Item, now: datetime) -> Draft:
     except InvalidError as error:
         # No reader could know: several memories were put together, or a file of tasks has them.
         raise MeasureError(f"the memory {item.id!r} cannot be stored: {error}") from None
-
-
-def _batches(items: Sequence[Item]) -> Iterator[Sequence[Item]]:
-    for start in range(0, len(items), BATCH):
-        yield items[start : start + BATCH]
 
 
 def make_place(session: Session, user_id: UUID, space_id: UUID, size: int, sessions: Mapping[str, str]) -> Place:

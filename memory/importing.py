@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import datetime
-from itertools import islice
 from typing import Any
 from uuid import UUID
 
@@ -33,6 +32,7 @@ from memory.facts import end_contradicted
 from memory.import_rows import CHECKS, Check, check_wordings, prepared
 from memory.journal import record
 from memory.models import Base, Conversation, Entity, EntityMention, Memory, Message, Space, Tombstone
+from memory.portions import portions
 from memory.preferences import lock_versions
 from memory.spaces import EDITABLE, create_space, lock_spaces, update_space
 
@@ -86,8 +86,8 @@ def import_document(
             counts[table.name] = spaces.take(rows)
             continue
         counts[table.name] = 0
-        for first, batch in _batches(spaces.placed(table.name, rows, checks.get(table.name))):
-            _insert(session, table, user_id, batch, first)
+        for batch in portions(spaces.placed(table.name, rows, checks.get(table.name)), _AT_ONCE):
+            _insert(session, table, user_id, batch, counts[table.name] + 1)
             counts[table.name] += len(batch)
             on_rows(len(batch))
     for space_id in spaces.ids():
@@ -247,7 +247,7 @@ def _link(session: Session, user_id: UUID, replaced: Mapping[UUID, UUID]) -> Non
     own = (table.c.user_id == user_id) & (table.c.id == bindparam("replacing"))
     statement = update(table).where(own).values(supersedes=bindparam("replaced"))
     _check_chains(replaced)
-    for _, batch in _batches({"replacing": one, "replaced": other} for one, other in replaced.items()):
+    for batch in portions(({"replacing": one, "replaced": other} for one, other in replaced.items()), _AT_ONCE):
         try:
             session.execute(statement, batch)
         except IntegrityError:
@@ -282,11 +282,3 @@ def _check_chains(replaced: Mapping[UUID, UUID]) -> None:
             chain.add(each)
             each = replaced.get(each)
         arriving |= chain
-
-
-def _batches(rows: Iterable[Row]) -> Iterator[tuple[int, list[Row]]]:
-    """Yield lists of rows, each with the number of its first."""
-    rows, first = iter(rows), 1
-    while batch := list(islice(rows, _AT_ONCE)):
-        yield first, batch
-        first += len(batch)

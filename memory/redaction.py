@@ -16,6 +16,7 @@ from memory.forgotten_rows import texts_read
 from memory.ids import among
 from memory.models import Forgotten, Memory, ToolCall
 from memory.needles import Needles
+from memory.portions import portions
 from memory.revisions import texts_of
 from memory.telling import moment, told_since
 
@@ -87,9 +88,8 @@ class Calls:
         """Look through all of the record, and once that is done, through what was written since this was made."""
         secrets = Secrets(frozenset(ids), self._needles)
         candidates = _that_may_tell(self._session, ids, self._needles, self._where) if ids or self._needles else ()
-        for start in range(0, len(candidates), _AT_ONCE):
-            some = select(*_COLUMNS).where(_MINE, ToolCall.id.in_(candidates[start : start + _AT_ONCE]))
-            for call in self._session.execute(some):
+        for some in portions(candidates, _AT_ONCE):
+            for call in self._session.execute(select(*_COLUMNS).where(_MINE, ToolCall.id.in_(some))):
                 self._look_at(call, secrets)
         self._where = _MINE & told_since(self._begun)
 
@@ -169,8 +169,8 @@ def _read(
     # Their ids alone, all in one answer: a cursor, which gives some at a time, keeps the database from reading by
     # several processes at once, and hardly any of the calls has to come over here.
     ids = session.scalars(select(ToolCall.id).where(where, or_(named, said.op("~")(fitting)))).all()
-    for start in range(0, len(ids), _AT_ONCE):
-        yield from session.execute(statement.where(_MINE, ToolCall.id.in_(ids[start : start + _AT_ONCE])))
+    for some in portions(ids, _AT_ONCE):
+        yield from session.execute(statement.where(_MINE, ToolCall.id.in_(some)))
 
 
 def secrets_of(session: Session, user_id: UUID, now: datetime) -> Secrets | None:

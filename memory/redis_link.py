@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable, Collection, Iterable, Iterator
-from itertools import islice
+from collections.abc import Callable, Collection, Iterable
 from typing import TypeVar
 
 from redis import Redis
@@ -15,6 +14,7 @@ from redis.retry import Retry
 
 from memory.breaker import Breaker
 from memory.copies import register
+from memory.portions import portions
 
 logger = logging.getLogger(__name__)
 
@@ -67,7 +67,7 @@ class RedisLink:
     def drop(self, names: Collection[str]) -> None:
         """Delete keys, later if it cannot be done now, and say of how many that cannot be kept in mind."""
         passed_over = 0
-        for portion in _portions(names):
+        for portion in portions(names, _AT_ONCE):
             passed_over += self._owe(portion)
             self.ask(lambda _client: None, None)
         if passed_over:
@@ -87,7 +87,7 @@ class RedisLink:
     def _settle(self) -> None:
         with self._lock:
             due = list(self._owed.items())
-        for portion in _portions(due):
+        for portion in portions(due, _AT_ONCE):
             self._client.delete(*(name for name, _ in portion))
             with self._lock:
                 for name, mark in portion:
@@ -99,9 +99,3 @@ class RedisLink:
     def close(self) -> None:
         """Let go of the connections."""
         self._client.close()
-
-
-def _portions(items: Iterable[T]) -> Iterator[list[T]]:
-    rest = iter(items)
-    while portion := list(islice(rest, _AT_ONCE)):
-        yield portion

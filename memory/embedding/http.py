@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from memory.certificates import trusted
 from memory.embedding.base import EmbeddingError, KeyNotSendableError, encodable, unit
+from memory.portions import portions
 from memory.public_addresses import NotPublicError, addresses_of, is_public, transport_to
 from memory.whole_answers import ENCODINGS, TooLargeError, TooSlowError, pause_asked, read_whole
 
@@ -96,8 +97,7 @@ class HttpEmbedder:
         Raises `EmbeddingError`: transient for time-outs, connection errors, 408, 429 and 5xx, else permanent; away
         where nobody listens and for 429 and 503.
         """
-        clean = encodable(texts)
-        parts = [self._batch(clean[start : start + _BATCH]) for start in range(0, len(clean), _BATCH)]
+        parts = [self._batch(some) for some in portions(encodable(texts), _BATCH)]
         if not parts:
             return np.empty((0, self._dimensions or 0), dtype=np.float32)
         expected = self._dimensions or parts[0].shape[1]
