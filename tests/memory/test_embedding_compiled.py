@@ -13,10 +13,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from rows_of import embed
 from safetensors.numpy import load_file, save_file
 
 from memory.embedding import proof
-from memory.embedding.base import EmbeddingError, encodable, unit
+from memory.embedding.base import EmbeddingError, encodable
 from memory.embedding.bundled import MINILM as BUNDLED
 from memory.embedding.compiled import CompiledModel, fingerprint
 from memory.embedding.local import LocalEmbedder, TorchModel
@@ -71,13 +72,6 @@ def change(path: Path, **values: Any) -> None:
 
 def by_torch(folder: Path, texts: list[str]) -> np.ndarray:
     return embed(TorchModel(str(folder), threads=None), texts)
-
-
-def embed(model: TorchModel | CompiledModel, texts: list[str]) -> np.ndarray:
-    rows = np.empty((len(texts), model.dimensions), dtype=np.float32)
-    for batch in model.batches(texts):
-        rows[batch.places] = model.run(batch)
-    return unit(rows)
 
 
 def least_cosine(one: np.ndarray, other: np.ndarray) -> float:

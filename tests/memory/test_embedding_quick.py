@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from rows_of import embed
 
 from evals import golden
 from memory.clock import utc_now
@@ -60,13 +61,6 @@ def wild(tmp_path_factory: pytest.TempPathFactory) -> Path:
     torch.manual_seed(7)
     BertModel(BertConfig(vocab_size=30522, initializer_range=0.6, **sizes)).save_pretrained(folder)
     return folder
-
-
-def embed(model: Any, texts: list[str]) -> np.ndarray:
-    rows = np.empty((len(texts), model.dimensions), dtype=np.float32)
-    for batch in model.batches(texts):
-        rows[batch.places] = model.run(batch)
-    return unit(rows)
 
 
 def questions(count: int) -> list[str]:

@@ -432,7 +432,8 @@ def test_forgetting_a_memory_takes_its_sentences_along(desk):
     assert desk.book.all("SELECT notes FROM entities") == ["I told Beatrice about the ferry"]
 
 
-def test_a_moved_conversation_leaves_its_entities_where_they_were_found(desk):
+def moved_conversation(desk):
+    """Return a conversation in which Beatrice was named in the space "trip", and which is in "work" by now."""
     desk.space("trip")
     desk.space("work")
     conversation = desk.conversation("trip")
@@ -441,20 +442,18 @@ def test_a_moved_conversation_leaves_its_entities_where_they_were_found(desk):
     with desk.book.session() as session:
         space = get_space(session, desk.user_id, "work")
         change_conversation(session, desk.user_id, conversation, {"space": space}, now=utc_now(), actor="test")
+    return conversation
+
+
+def test_a_moved_conversation_leaves_its_entities_where_they_were_found(desk):
+    conversation = moved_conversation(desk)
     desk.turn(conversation, "My colleague Rosalind called.")
     desk.read()
     assert (desk.entities("trip"), desk.entities("work")) == ({"Beatrice": "person"}, {"Rosalind": "person"})
 
 
 def test_a_turn_that_goes_on_after_a_move_leaves_what_it_named_before(desk):
-    desk.space("trip")
-    desk.space("work")
-    conversation = desk.conversation("trip")
-    desk.turn(conversation, "My sister Beatrice called.")
-    desk.read()
-    with desk.book.session() as session:
-        space = get_space(session, desk.user_id, "work")
-        change_conversation(session, desk.user_id, conversation, {"space": space}, now=utc_now(), actor="test")
+    conversation = moved_conversation(desk)
     desk.say(conversation, "assistant", "Then my colleague Rosalind called.")
     desk.read()
     assert (desk.entities("trip"), desk.entities("work")) == ({"Beatrice": "person"}, {"Rosalind": "person"})

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from typing import Any
 
 import pytest
+from sqlalchemy import text
 
+from memory.database import user_session
 from tasks.app import huey
 from tasks.embedding import queue_breaker
 from tasks.runtime import Runtime
@@ -20,3 +23,14 @@ def empty_queue(runtime: Runtime) -> Iterator[None]:
     huey.flush()
     yield
     huey.flush()
+
+
+@pytest.fixture
+def ask(runtime: Runtime, ada: Any) -> Callable[[str], Any]:
+    """Answer what a statement reads first, as Ada."""
+
+    def _ask(statement: str) -> Any:
+        with user_session(runtime.sessions, ada.id) as session:
+            return session.scalar(text(statement))
+
+    return _ask

@@ -38,15 +38,6 @@ def worker(runtime, ada):
 
 
 @pytest.fixture
-def ask(runtime, ada):
-    def _ask(statement):
-        with user_session(runtime.sessions, ada.id) as session:
-            return session.scalar(text(statement))
-
-    return _ask
-
-
-@pytest.fixture
 def write(runtime, ada):
     def _write(words="My sister Beatrice keeps bees behind the house", ago=timedelta()):
         with user_session(runtime.sessions, ada.id) as session:

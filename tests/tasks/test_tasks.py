@@ -35,15 +35,6 @@ pytestmark = pytest.mark.usefixtures("empty_queue")
 
 
 @pytest.fixture
-def ask(runtime, ada):
-    def _ask(statement):
-        with user_session(runtime.sessions, ada.id) as session:
-            return session.scalar(text(statement))
-
-    return _ask
-
-
-@pytest.fixture
 def memory_id(runtime, ada):
     with user_session(runtime.sessions, ada.id) as session:
         draft = Draft("Ada keeps bees behind the house")

@@ -108,3 +108,16 @@ def waited_for(session: Any, many: int = 1) -> bool:
 def embed(person: Any) -> None:
     """Give the person's waiting items their vectors."""
     person.embed()
+
+
+def three_memories(agent: Agent, person: Any) -> dict[str, str]:
+    """Store three memories with their vectors; return their ids by a word of each."""
+    ids = {
+        "bees": agent.store(
+            "Ada keeps bees on the roof", type="fact", theme="hobbies", tags=["bees"], source_ids=["m-1"]
+        ),
+        "tea": agent.store("I prefer green tea over coffee", type="preference"),
+        "code": agent.store("The build ticket is ZX-81-QUUX", type="note"),
+    }
+    embed(person)
+    return ids

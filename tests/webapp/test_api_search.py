@@ -6,7 +6,7 @@ import logging
 from uuid import uuid4
 
 import pytest
-from api_agent import Agent, add_space, embed, fields
+from api_agent import Agent, add_space, fields, three_memories
 
 
 @pytest.fixture(scope="module")
@@ -23,15 +23,7 @@ def agent(app, ada):
 @pytest.fixture(scope="module", autouse=True)
 def told(agent, ada):
     """Three memories with their vectors, by name."""
-    ids = {
-        "bees": agent.store(
-            "Ada keeps bees on the roof", type="fact", theme="hobbies", tags=["bees"], source_ids=["m-1"]
-        ),
-        "tea": agent.store("I prefer green tea over coffee", type="preference"),
-        "code": agent.store("The build ticket is ZX-81-QUUX", type="note"),
-    }
-    embed(ada)
-    return ids
+    return three_memories(agent, ada)
 
 
 # --- memory_search --------------------------------------------------------------------------------------------------

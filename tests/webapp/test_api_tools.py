@@ -7,7 +7,7 @@ from datetime import timedelta
 from uuid import UUID, uuid4
 
 import pytest
-from api_agent import Agent, add_space, embed, fields, memories_of, rows
+from api_agent import Agent, add_space, fields, memories_of, rows, three_memories
 
 from memory.clock import utc_now
 from memory.embedding.providers import NO_LOCAL_MODEL
@@ -56,15 +56,7 @@ def test_what_a_server_may_be_set_to_is_not_described_as_fixed(tool, field):
 @pytest.fixture
 def told(agent, ada):
     """Three memories with their vectors, by name."""
-    ids = {
-        "bees": agent.store(
-            "Ada keeps bees on the roof", type="fact", theme="hobbies", tags=["bees"], source_ids=["m-1"]
-        ),
-        "tea": agent.store("I prefer green tea over coffee", type="preference"),
-        "code": agent.store("The build ticket is ZX-81-QUUX", type="note"),
-    }
-    embed(ada)
-    return ids
+    return three_memories(agent, ada)
 
 
 def calls(person):
