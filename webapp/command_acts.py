@@ -68,8 +68,7 @@ def confirm(
     return act(asked, action, ids, space)
 
 
-def _forget(asked: Asked, ids: Sequence[UUID], space: str | None) -> CommandResult:
-    del space
+def _forget(asked: Asked, ids: Sequence[UUID], _space: str | None) -> CommandResult:
     items, now, who = _locked(asked, ids), utc_now(), credential()
     if not items and (ended := {each.id for each in restorables(ids)}):
         # Asked once more: the answer to the first time may have been lost.
@@ -89,8 +88,7 @@ def _forget(asked: Asked, ids: Sequence[UUID], space: str | None) -> CommandResu
     return done(asked, "forget", answer, (), Act("restore", tuple(gone)), touched=gone)
 
 
-def _restore(asked: Asked, ids: Sequence[UUID], space: str | None) -> CommandResult:
-    del space
+def _restore(asked: Asked, ids: Sequence[UUID], _space: str | None) -> CommandResult:
     who, now = credential(), utc_now()
     back: list[UUID] = []
     along: list[UUID] = []
@@ -115,8 +113,7 @@ def _restore(asked: Asked, ids: Sequence[UUID], space: str | None) -> CommandRes
     return done(asked, "undo", f"I remember again {named(listed(back))}.", back, None)
 
 
-def _pin(asked: Asked, ids: Sequence[UUID], space: str | None, *, pinned: bool = True) -> CommandResult:
-    del space
+def _pin(asked: Asked, ids: Sequence[UUID], _space: str | None, *, pinned: bool = True) -> CommandResult:
     items, now, who = _locked(asked, ids), utc_now(), credential()
     if not items:
         raise NotFoundError("there is no such memory")
@@ -186,18 +183,15 @@ def _switch_memory(asked: Asked, space: str | None, *, enabled: bool) -> Command
     )
 
 
-def _memory_off(asked: Asked, ids: Sequence[UUID], space: str | None) -> CommandResult:
-    del ids
+def _memory_off(asked: Asked, _ids: Sequence[UUID], space: str | None) -> CommandResult:
     return _switch_memory(asked, space, enabled=False)
 
 
-def _memory_on(asked: Asked, ids: Sequence[UUID], space: str | None) -> CommandResult:
-    del ids
+def _memory_on(asked: Asked, _ids: Sequence[UUID], space: str | None) -> CommandResult:
     return _switch_memory(asked, space, enabled=True)
 
 
-def _incognito_start(asked: Asked, ids: Sequence[UUID], space: str | None) -> CommandResult:
-    del ids, space
+def _incognito_start(asked: Asked, _ids: Sequence[UUID], _space: str | None) -> CommandResult:
     was, who = is_incognito(None), credential()
     incognito.start(session(), asked.user_id, who.session_key, now=utc_now(), actor=who.actor)
     session().commit()
@@ -208,8 +202,7 @@ def _incognito_start(asked: Asked, ids: Sequence[UUID], space: str | None) -> Co
     return done(asked, "incognito_start", answer, (), None if was else Act("incognito_end"))
 
 
-def _incognito_end(asked: Asked, ids: Sequence[UUID], space: str | None) -> CommandResult:
-    del ids, space
+def _incognito_end(asked: Asked, _ids: Sequence[UUID], _space: str | None) -> CommandResult:
     was, who = is_incognito(None), credential()
     refused = incognito.end(session(), asked.user_id, who.session_key, now=utc_now(), actor=who.actor)
     session().commit()

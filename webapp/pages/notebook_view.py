@@ -255,8 +255,7 @@ class _Shower:
         until = texts.restorable.get(memory_id)
         return Place(memory_id, explained, until, memory_id in texts.hidden, memory_id in right)
 
-    def _remember(self, output: dict[str, Any], form: CellForm) -> Remembered:
-        del form
+    def _remember(self, output: dict[str, Any], _form: CellForm) -> Remembered:
         user_id, now = credential().user_id, utc_now()
         memory_id = UUID(output["memory_id"]) if output.get("memory_id") else None
         seen = memory_id is not None and memory_id in self._texts.found
@@ -273,8 +272,7 @@ class _Shower:
         block = assemble(fitted, budget=form.budget, fence=secrets.token_hex(8), zone=zone())
         return Block(block.text, count(block.text), block.items, answer)
 
-    def _command(self, output: dict[str, Any], form: CellForm) -> Commanded:
-        del form
+    def _command(self, output: dict[str, Any], _form: CellForm) -> Commanded:
         now = utc_now()
         offers = [
             (each["name"], each["slip"]) for each in output["offers"] if datetime.fromisoformat(each["until"]) > now
