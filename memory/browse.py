@@ -317,9 +317,10 @@ _WORDS: dict[str, tuple[Any, Callable[[str, int | None], Any]]] = {
 
 
 def _most_looked_up(filters: Filters) -> int:
-    """Return of how many memories with a word each is looked up to find one page.
+    """Return how many memories with a tag or source are looked up one by one to find one page.
 
-    With nothing else to fit, a page of more than a few is soon met on the way; with more to fit perhaps none.
+    With no other filter a page is soon found among more of them on the way through all memories; with others it may be
+    long in coming.
     """
     alone = replace(filters, tag=None, source_id=None, outside=None) == Filters()
     return FEW if alone else MOST_LISTED
@@ -328,8 +329,8 @@ def _most_looked_up(filters: Filters) -> int:
 def _having(session: Session, filters: Filters, *, most: int) -> Iterator[ColumnElement[bool]]:
     """Give the conditions that memories have the tag and the source that the filters name.
 
-    At most `most` memories with one are looked up one by one; of more, some are soon met on the way through all. A tag
-    is found as it is commonly written, in whatever case it is asked for.
+    Up to `most` memories with the word are found by the index, and looked up one by one; if there are more, each memory
+    is asked for the word as it is met. A tag is found as it is commonly written, in whatever case it is asked for.
     """
     for name, (column, having) in _WORDS.items():
         word = getattr(filters, name)
@@ -346,14 +347,14 @@ def _having(session: Session, filters: Filters, *, most: int) -> Iterator[Column
 
 
 def _cases(tag: str) -> Sequence[str]:
-    """Return a tag as it is given, and as it is commonly written; the index has words as they are."""
+    """Return a tag as it is given and as it is commonly written, as the index tells upper from lower case."""
     plain = without_blanks(tag)
     first = f"{plain[:1].upper()}{plain[1:].lower()}"
     return list(dict.fromkeys([tag, plain, plain.lower(), plain.upper(), first, plain.title()]))
 
 
 def _conditions(session: Session, user_id: UUID, filters: Filters) -> tuple[Conditions, bool]:
-    """Return what the filters ask for but tag and source, and whether the words alone leave more than are counted."""
+    """Return the conditions of all filters but tag and source, and whether `words` leave more than are counted."""
     given = {name: value for name in _CONDITIONS if (value := getattr(filters, name)) is not None}
     conditions = [_CONDITIONS[name](value) for name, value in given.items()]
     if filters.theme is not None:
@@ -374,7 +375,7 @@ def _to_entry(row: Any) -> Entry:
 
 
 def _with_sources(session: Session, user_id: UUID, entries: list[Entry]) -> list[Entry]:
-    """Add where each was said. A second look by ids: most memories have no source, and a join would look for all."""
+    """Add where each was said, in a second statement: most have no source, and a join would look for all of them."""
     ids = {entry.memory.source_message_id for entry in entries} - {None}
     if not ids:
         return entries

@@ -101,7 +101,8 @@ def tag_many(
 ) -> list[UUID]:
     """Add a tag to memories or take it off; returns those that changed. Raises `InvalidError` for a bad tag.
 
-    It is the same tag in another case: what has it so needs none, and loses it; `taken_off` tells how it was written.
+    A tag in another case is the same: a memory that has it so gets no second one, and loses it. `taken_off` tells how
+    it was written.
     """
 
     tagged = []
@@ -131,9 +132,10 @@ def taken_off(session: Session, user_id: UUID, ids: Sequence[UUID], tag: str, at
 def set_status_many(
     session: Session, user_id: UUID, ids: Sequence[UUID], status: str, *, keys: Keys, now: datetime, actor: str
 ) -> list[UUID]:
-    """Take active memories out of search, by the status that they get, or make others active; returns which changed.
+    """Give active memories a status that takes them out of search, or make others active; returns which changed.
 
-    What another memory supersedes stays so; where that is gone, nothing else brings it back.
+    A memory that another one supersedes is not made active; one whose newer memory is gone is, as nothing else would
+    bring it back.
     """
     wakes = status == "active"
     memories = lock_memories(session, user_id, ids)
@@ -228,10 +230,10 @@ def move_many(
 ) -> Mapping[str, list[UUID]]:
     """Move memories into a space; returns those that moved, by the name of the space that they came from.
 
-    What they replaced moves along, as do summaries of nothing else, which would go on telling of them; neither is
-    returned. Memories that are tied to one another otherwise move together. They stay when one of them is not among
-    these, when the space has the text of one, or when that was just forgotten there. Raises `InvalidError` for an
-    unknown space, `RefusedError` when the space stores nothing or has not room for all of them.
+    Memories that they replaced move along, and so do summaries that sum up nothing else, which would go on telling of
+    them; neither are returned. Memories that are tied to each other otherwise move together, or all stay: where one of
+    them is not among `ids`, where the space has the text of one, and where that was just forgotten there. Raises
+    `InvalidError` for an unknown space, `RefusedError` when the space stores nothing or has not room for all of them.
     """
     _check_number(ids)
     target_id = get_space(session, user_id, space).id
@@ -269,7 +271,10 @@ def move_many(
 
 
 def _replaced_by(session: Session, user_id: UUID, ids: Sequence[UUID]) -> dict[UUID, UUID]:
-    """Return what memories replaced, and what that had replaced, as far as it is out of search, each with its newer."""
+    """Return the memories that these replaced, however indirectly, each with the one that replaced it.
+
+    Only as far as they are superseded, and so out of search.
+    """
     found: dict[UUID, UUID] = {}
     newer, older = aliased(Memory), aliased(Memory)
     tied = (older.user_id == newer.user_id) & (older.id == newer.supersedes) & (older.status == "superseded")
@@ -302,9 +307,9 @@ def _summing_up(session: Session, user_id: UUID, ids: Sequence[UUID], target_id:
 
 
 def left_so(session: Session, user_id: UUID, ids: Sequence[UUID], act: str, value: str) -> set[UUID]:
-    """Return those of the memories that are as an act other than forgetting leaves them.
+    """Return those of the memories that still are as an act other than forgetting has left them.
 
-    `value` names the tag or the space that it is done with.
+    `value` is the tag or the space that the act was done with.
     """
     mine = (Memory.user_id == user_id, Memory.id.in_(list(ids)))
     if act in {"tag", "untag"}:
@@ -322,7 +327,7 @@ def left_so(session: Session, user_id: UUID, ids: Sequence[UUID], act: str, valu
 
 
 def _move(session: Session, user_id: UUID, memories: Sequence[Memory], target: Space, now: datetime) -> None:
-    """Take memories out of what their spaces know of them: entities are a space's own, none is of the shared pool."""
+    """Move memories, without their mentions: entities belong to a space, and the default one has none."""
     mine = (EntityMention.user_id == user_id, among(EntityMention.memory_id, [memory.id for memory in memories]))
     run_unsynchronised(session, delete(EntityMention).where(*mine))
     read = [memory for memory in memories if memory.enriched_version is not None]
@@ -332,7 +337,7 @@ def _move(session: Session, user_id: UUID, memories: Sequence[Memory], target: S
 
 
 def _tied_groups(session: Session, user_id: UUID, memories: Sequence[Locked]) -> Sequence[Sequence[Locked]]:
-    """Return the memories, those that are tied in one group; none that is tied to a memory that is not among them."""
+    """Return the memories in groups of those that are tied; a group with a member outside of them is left out."""
     locked = {memory.id: (memory, space) for memory, space in memories}
     ids, older, newer = list(locked), PossibleUpdate.older_id, PossibleUpdate.memory_id
     updates = select(newer, older).where(PossibleUpdate.user_id == user_id, or_(newer.in_(ids), older.in_(ids)))

@@ -56,9 +56,9 @@ def lock_conversation(
 ) -> Conversation:
     """Return the conversation, locked until the transaction ends and read anew.
 
-    Writers of one conversation follow one another, and wait for those of no other. Who needs spaces too locks them
-    before; memories and episodes are locked after. Who is `to_delete` it waits here for all who hold it, as they may
-    wait for memories. Raises `NotFoundError`.
+    Writers of one conversation follow one another, and do not wait for those of another one. Spaces are locked before
+    it, memories and episodes after (`memory.locks`). With `to_delete` this waits here for everybody who holds the
+    conversation, as they may be about to wait for memories. Raises `NotFoundError`.
     """
     key = {"key_share": not to_delete}
     found = session.get(Conversation, (user_id, conversation_id), with_for_update=key, populate_existing=True)
@@ -264,8 +264,8 @@ def delete_conversation(
 ) -> Deletion:
     """Delete a conversation with its messages, episodes, mentions and links from calls of tools, for good.
 
-    So go the facts that were extracted from it, and what calls tell of them. Memories learned from it stay, without
-    their source. Of both only those of the space `within` are counted. Raises `NotFoundError`.
+    Facts that were extracted from it go too, with what calls tell of them. Memories that were learned from it stay,
+    without their source. Of both kinds only those in the space `within` are counted. Raises `NotFoundError`.
     """
     get_conversation(session, user_id, conversation_id, within=within)
     # Memories of any space may come from here, and a space is locked before its memories are.

@@ -97,10 +97,10 @@ def make_engine(url: str, *, pool_size: int = 10, binary: bool = False, limit: f
 
 
 class WatchedConnection(PsycopgConnection[Any]):
-    """Waits for a server for as long as it is there: one that hangs, or that no packet reaches, never answers.
+    """Waits for as long as the server is there, and closes the connection to one that has hung or is out of reach.
 
-    A statement may take as long as it needs, or waits for a lock; the server itself answers all the same, and says that
-    it is at work. Where it does not, each wait raises `OperationalError`, and the connection is closed.
+    A statement may take as long as it needs, or wait for a lock. While it does, another connection asks the server
+    whether it is there and at work; if not, the wait raises `OperationalError`.
     """
 
     hurried = False  # Whether what is asked now is nothing that takes long.
@@ -125,9 +125,9 @@ class WatchedConnection(PsycopgConnection[Any]):
         return super().wait(cast(Any, _Watched(gen, self)), *options, **named)
 
     def look(self, waited: float) -> None:
-        """Raise `OperationalError` where the server has gone, whose connection has been silent for long.
+        """Raise `OperationalError` where the server is gone, or a statement lasts far beyond its limit.
 
-        So it has where a statement lasts `waited` seconds, well beyond its limit.
+        The connection has been silent for a while by now; the statement has lasted for `waited` seconds.
         """
         if self.hurried or waited > self.limit + SILENT or not self._is_served():
             self.close()
@@ -152,9 +152,9 @@ class WatchedConnection(PsycopgConnection[Any]):
 
 
 class _Watched:
-    """A generator of psycopg's that has its connection looked at where the server stays silent.
+    """Wraps a generator of psycopg, and has its connection looked at while the server is silent.
 
-    No generator itself: psycopg goes on with one that was interrupted, and it would have ended.
+    A class and not a generator: psycopg goes on with one that was interrupted, which would have ended a generator.
     """
 
     def __init__(self, gen: Any, connection: WatchedConnection) -> None:

@@ -48,8 +48,8 @@ class _Freed:
 class _Plan:
     """A change that nothing refuses, before any of it is done.
 
-    `draft` has the fields that were checked, and `rewritten` the new text with its fingerprints, None if it stays;
-    `status` is the memory's after the change, `older` what it will supersede, and `freed` what it did.
+    `draft` has the fields that were checked; `rewritten` is the new text with its fingerprints, None if it stays.
+    `status` is what the memory will have, `older` what it will supersede, and `freed` what it will supersede no longer.
     """
 
     changes: Mapping[str, Any]
@@ -86,7 +86,7 @@ def pin(
 def _set_pinned(
     session: Session, space: Space, memory: Memory, pinned: bool, asked: Mapping[str, Any], *, now: datetime, actor: str
 ) -> None:
-    """Pin or unpin a memory and record it; what is `asked` for in the same change stands as it is asked for."""
+    """Pin or unpin a memory and record it; values `asked` for in the same change are recorded as they are asked for."""
     details: dict[str, Any] = {}
     if pinned and not memory.manually_saved:
         before = memory.importance
@@ -104,9 +104,9 @@ def _set_pinned(
 
 
 def _take_back_saving(session: Session, space: Space, memory: Memory, now: datetime) -> dict[str, Any]:
-    """Undo that a pin of the last ten minutes counted as saving by hand, unless it was said or saved again since.
+    """Undo that a pin of the last ten minutes counted as saving by hand.
 
-    Returns what the record is to tell of it.
+    Not if the memory was repeated or saved since. Returns what the record is to tell of it.
     """
     since = (
         select(AuditEvent.action, AuditEvent.details)
@@ -147,12 +147,16 @@ def update(
 ) -> Memory:
     """Change the given fields of a memory, all or none; what it said before is kept as a version of it.
 
-    A new text is fingerprinted and embedded again. With None for `supersedes` what was superseded has the status again
+    A new text is fingerprinted and embedded again. None for `supersedes` gives the superseded memory the status back
     that it had before, unless another memory supersedes it too. `restored` is the number of the version that this
-    brings back, if it does; `locked` the space of the memory, where the caller has locked both and what is tied to the
-    memory, and makes room for what becomes active. Raises `InvalidError` for a bad field, `ConflictError` when another
-    memory of the space has this text, or that of what is no longer superseded, `RefusedError` when what is to be active
-    was forgotten, or when memory is off in the space and another version of the memory would be stored there.
+    change brings back, if it does.
+
+    `locked` is the space of the memory, for a caller that has locked the space, the memory and all that is tied to it,
+    and that makes room itself for what becomes active.
+
+    Raises `InvalidError` for a bad field; `ConflictError` when another memory of the space has this text, or the text
+    of what is superseded no longer; `RefusedError` when what is to be active was forgotten, or when memory is off in
+    the space and the change would store another version there.
     """
     memory = get_memory(session, user_id, memory_id)
     draft = _checked(memory, changes)
@@ -247,9 +251,10 @@ def _woken(memory: Memory, plan: _Plan) -> list[UUID]:
 
 
 def _gained_by_saving(session: Session, space: Space, memory: Memory, changes: Mapping[str, Any]) -> dict[str, float]:
-    """Return what importance a change gains by saving the memory by hand, as its record is to tell of it.
+    """Return the importance that a change gains by saving the memory by hand, as its record is to tell it.
 
-    A change that takes such a saving back loses it again. Importance that is asked for stands; with memory off, too.
+    A change that takes such a saving back loses as much. Nothing is gained where the change sets an importance itself,
+    or where memory is off.
     """
     saved = changes.get("manually_saved", memory.manually_saved)
     if saved == memory.manually_saved or "importance" in changes or not space.memory_enabled:

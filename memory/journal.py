@@ -119,7 +119,7 @@ def hold_place(session: Session, user_id: UUID, conversation_id: UUID) -> None:
 
 
 def hold(session: Session, user_id: UUID, ids: Sequence[UUID]) -> bool:
-    """Tell whether these memories and facts are there; until the transaction ends none of them can be forgotten."""
+    """Lock memories and facts so that none can be forgotten until the transaction ends; tell whether all are there."""
     held = fetch(session, _HELD, {"user_id": user_id, "ids": Ids(ids)}) if ids else ()
     return len(held) == len(set(ids))
 

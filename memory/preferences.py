@@ -149,7 +149,7 @@ def _put_in_force(session: Session, user_id: UUID, document: str, source: str, n
 
 
 def _last_deleted(session: Session, user_id: UUID) -> int:
-    """Return the number of the version that went last, 0 for none: no other is to be taken for it."""
+    """Return the number of the version that was deleted last, 0 for none: it must not be given to another one."""
     mine = (AuditEvent.user_id == user_id, AuditEvent.action == _DELETED)
     newest = select(AuditEvent.details).where(*mine).order_by(AuditEvent.created_at.desc(), AuditEvent.id.desc())
     details = session.scalar(newest.limit(1))

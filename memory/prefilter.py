@@ -22,7 +22,7 @@ _TELLING_LETTERS = 3
 
 
 class Sums(NamedTuple):
-    """What words come to, in whatever order: how many they are, their hashes and the squares of these added up."""
+    """A bag of words in three numbers: how many there are, the sum of their hashes, and that of their squares."""
 
     number: int
     plain: int
@@ -80,7 +80,7 @@ def may_be_one(stored: Sketch, new: Sketch) -> bool:
 
 
 def _may_be_added(number: int, plain: int, squared: int) -> bool:
-    """Tell whether so many words more, at most what emphasis needs, can have made these differences of `Sums`."""
+    """Tell whether adding at most so many words as emphasis needs can have made these differences of `Sums`."""
     if number == 0:
         return plain == squared == 0
     if number == 1:

@@ -142,7 +142,7 @@ def strip_all_recalled(
 ) -> list[Stripped]:
     """Return each text as `strip_recalled` does, in a few statements however many they are.
 
-    Whose writing is confined to the space `within` is told nothing of any other: what is recalled there stays.
+    A writer who is confined to the space `within` must learn nothing of other spaces: what was recalled there stays.
     """
     rests = [without_marked(text) for text in texts]
     when = {"user_id": user_id, "since": since or now - WINDOW, "now": now, "within": within}
@@ -166,7 +166,7 @@ class _Read:
 
 
 def _portions(texts: Iterable[_Read]) -> Iterator[list[_Read]]:
-    """Yield some texts at a time: the lines of all that one call may hold would fill the memory of the machine."""
+    """Yield some texts at a time: the lines of all texts of one call would fill the memory of the machine."""
     portion: list[_Read] = []
     size = 0
     for text in texts:

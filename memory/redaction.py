@@ -85,7 +85,7 @@ class Calls:
         self._names: set[str] = set()
 
     def look(self, ids: Sequence[UUID]) -> None:
-        """Look through all of the record, and once that is done, through what was written since this was made."""
+        """Look through the whole record the first time, and after that through what was written since this was made."""
         secrets = Secrets(frozenset(ids), self._needles)
         candidates = _that_may_tell(self._session, ids, self._needles, self._where) if ids or self._needles else ()
         for some in portions(candidates, _AT_ONCE):
@@ -105,9 +105,9 @@ class Calls:
         self._paths.update(path for path in call.affected_paths if secrets.needles.in_text(path))
 
     def blank(self, conversation_ids: Sequence[UUID] = ()) -> int:
-        """Blank what was found, and return how many calls that were; of others the names alone go.
+        """Blank the calls that were found; return how many. Of those with a telling name only that name is replaced.
 
-        The calls of these conversations, which the caller is about to release, are locked with them in one order.
+        Calls of these conversations, which the caller is about to release, are locked in the same go, in one order.
         """
         if conversation_ids or self._named:
             # All of these calls are locked in the order of their ids.
@@ -162,7 +162,7 @@ def _read(
     said: Any,
     fitting: str | None,
 ) -> Iterator[Any]:
-    """Yield the rows of a statement about calls, of those that are named or say what fits, if anything is to fit."""
+    """Yield the rows of `statement` about calls that name something, or say what the pattern `fitting` fits."""
     if fitting is None:
         yield from session.execute(statement.where(where).execution_options(yield_per=_AT_ONCE))
         return
@@ -174,7 +174,7 @@ def _read(
 
 
 def secrets_of(session: Session, user_id: UUID, now: datetime) -> Secrets | None:
-    """Return what is out of every read path, but not gone for good yet; None when there is nothing of the kind."""
+    """Return the memories that are forgotten or expired and not purged yet, None where there are none."""
     # Of a forgotten space there may be thousands, until they are purged.
     said = select(Forgotten.id, texts_read(Forgotten.row)).where(Forgotten.user_id == user_id)
     forgotten = session.execute(said).all()

@@ -54,12 +54,12 @@ def restore(session: Session, user_id: UUID, memory_id: UUID, *, now: datetime, 
 def restore_held(
     session: Session, user_id: UUID, memory_id: UUID, spaces: Sequence[Space], *, now: datetime, actor: str
 ) -> tuple[Memory, Sequence[UUID]]:
-    """Undo a forgetting that the caller holds, as one of those that `hold_forgotten` gave these spaces for.
+    """Undo a forgetting of a memory that `hold_forgotten` has locked; `spaces` are those that it returned.
 
-    Returns the memory, and the summaries that had gone with it and come back as well. The caller makes room for all of
-    them. Raises `NotFoundError` when the window has closed or the memory has expired, `ConflictError` when the same
-    text was stored since and for a summary of what is forgotten, `RefusedError` when memory is off in its space: to
-    forget is possible there, to store again is not until it is on.
+    Returns the memory, and the summaries that had gone with it and come back too. The caller makes room for all of
+    them. Raises `NotFoundError` when the window has closed or the memory has expired; `ConflictError` when the same
+    text was stored since, and for a summary of what is still forgotten; `RefusedError` when memory is off in its space,
+    where something can be forgotten, but nothing stored again.
     """
     forgotten = session.get(Forgotten, (user_id, memory_id), with_for_update=True, populate_existing=True)
     row = dict(forgotten.row) if forgotten is not None else {}
@@ -114,9 +114,10 @@ def _restore_along(
 
 
 def hold_forgotten(session: Session, user_id: UUID, ids: Collection[UUID]) -> Sequence[Space]:
-    """Lock what `restore_held` brings back, with the spaces that it comes back to; return these.
+    """Lock the spaces of forgotten memories and return them; then all that `restore_held` brings back.
 
-    What it is tied to is locked as well, forgotten or not, and what says the same: each in the order of the ids.
+    Locked are also what is tied to them, forgotten or not, and active memories that say the same, each kind in the
+    order of the ids.
     """
     mine = Forgotten.user_id == user_id
 
@@ -214,10 +215,10 @@ def _refuse_forgotten(session: Session, memory: Memory) -> None:
 
 
 def _relink(session: Session, memory: Memory, links: dict[str, Any]) -> None:
-    """Tie a restored memory to those of its neighbours that are still there, in its space. They are locked.
+    """Tie a restored memory to those of its neighbours that are still there, in its space; the caller holds them.
 
-    One that has gone to another space since is a stranger there, what was made active meanwhile holds beside it, and
-    nothing is to supersede itself in the end.
+    A neighbour that was moved to another space is left out. One that was made active meanwhile stays active beside it.
+    A memory that would supersede itself in the end supersedes nothing.
     """
     older_id, memory.supersedes = memory.supersedes, None
     session.flush()

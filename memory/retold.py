@@ -30,8 +30,8 @@ def without_forgotten(
 ) -> list[dict[str, Any]]:
     """Return rows of the record of calls, blank where a value or a path is a text that was forgotten for good.
 
-    What can still be brought back is left to the purge: until then it is shown redacted. Whoever forgets anything for
-    good waits then until the transaction ends, and the caller has locked what else it needs.
+    A text that can still be brought back is left to the purge: until then such a call is shown redacted. Whoever purges
+    waits from now on until this transaction ends, so the caller has locked whatever else it needs.
     """
     begin_to_tell(session)
     stones = final_graveyard(session, user_id, keys, now)

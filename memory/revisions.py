@@ -156,7 +156,8 @@ def get_revision(session: Session, user_id: UUID, memory_id: UUID, number: int) 
 def to_bring_back(session: Session, revision: Revision) -> dict[str, Any]:
     """Return the fields that make a memory say again what this version said.
 
-    Importance grows by itself where a text is said again: only where somebody has set it since is it set back.
+    Importance is among them only where somebody has set it since: by itself it grows with each repeat, which is not
+    undone.
     """
     names = ["text", "type", "tags", "source_ids", "theme"]
     since = select(Revision.fields).where(
@@ -168,9 +169,9 @@ def to_bring_back(session: Session, revision: Revision) -> dict[str, Any]:
 
 
 def hand_over(session: Session, user_id: UUID, twins: Mapping[UUID, UUID]) -> None:
-    """Give the versions of each memory to its twin, behind its own, and what was merged into it.
+    """Give the versions of each memory, and the texts merged into it, to its twin, behind the twin's own.
 
-    What either said goes when the twin is forgotten.
+    So what either of them said goes when the twin is forgotten.
     """
     hand_wordings_over(session, user_id, twins)
     rows = session.scalars(

@@ -39,9 +39,10 @@ SELECT CASE WHEN whole THEN word WHEN rooted THEN lexeme ELSE stem END FROM said
 
 
 def said_words(session: Session, user_id: UUID, space: str, words: Mapping[str, str]) -> list[str]:
-    """Return those of the words, given with their stems, that a conversation of the space that has most of them has.
+    """Return which of the words were said in that conversation of the space in which most of them were.
 
-    Its stem stands for a word that was said in another form only. Empty where less than a third meet in a conversation.
+    The words are given with their stems; a word that was said in another form only is told by its stem. Empty where no
+    conversation has a third of the words.
     """
     values = {
         "user_id": user_id,

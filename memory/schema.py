@@ -48,7 +48,7 @@ _RIGHTS = ("NOSUPERUSER", "NOCREATEDB", "NOCREATEROLE", "NOBYPASSRLS")
 def upgrade(engine: Engine, databases: Databases, keys: Keys, revision: str = "head") -> None:
     """Migrate up to `revision` and set up the application's role; safe to run at once from several processes.
 
-    All of it is one transaction. Of a database that has a schema already it is said before, as it may take long.
+    All of it is one transaction. It is logged before a schema is changed that is there already, as that may take long.
     """
     with engine.begin() as connection:
         if (found := current_revision(connection)) not in {None, head_revision()}:

@@ -105,9 +105,9 @@ class EmbeddedServer:
             ) from error
 
     def _joined(self) -> PostgresServer:
-        """Start the server unless it runs, and wait as long as it takes where it reads again what it wrote last.
+        """Start the server unless it runs; wait without limit while it recovers from a crash.
 
-        Raises `RuntimeError` where that fails.
+        Raises `RuntimeError` where it does not start.
         """
         log, has_ended = self._pgdata / "log", False
         try:
@@ -161,9 +161,9 @@ class EmbeddedServer:
                 os.truncate(log, 0)
 
     def gone(self) -> bool:
-        """Tell whether the data folder was deleted, after which no server can be started or told to stop in it.
+        """Tell whether the data folder was deleted or replaced, so that no server can be started or stopped in it.
 
-        What somebody has put in its place since is another folder, be it a copy, which may still be written.
+        What somebody has put in its place, such as a copy, is another folder, even where it can be written.
         """
         try:
             return _identifier(self._pgdata) != self._identifier or self._is_replaced()

@@ -65,8 +65,8 @@ _LOCK = text("SELECT 1 FROM conversations WHERE user_id = :user_id AND id = ANY(
 class Standing:
     """The goal and the last messages, oldest first: {id, sequence, role, content, token_count, created_at}.
 
-    Of them there are `KEPT` at most, and fewer where the last of them have `ENOUGH_TOKENS` already. A goal that says
-    what a memory said which could still be brought back is left out.
+    There are `KEPT` messages at most, and fewer where the last of them have `ENOUGH_TOKENS` already. The goal is left
+    out where it says what a forgotten memory said that can still be brought back.
     """
 
     goal: str | None
@@ -108,7 +108,7 @@ class SessionStates:
         record(session, conversation.user_id, action, actor=actor, now=now, subject_id=conversation.id)
 
     def copy_goal(self, session: Session, conversation: Conversation, *, now: datetime) -> None:
-        """Bring the copy in Redis up to the goal that is set, which must be committed: what fails later stays there."""
+        """Copy the goal to Redis, once it is committed: an uncommitted one would stay there if the commit failed."""
         if self._redis is not None:
             self._save(session, conversation, {}, now)
 

@@ -69,9 +69,10 @@ def replace(
 def bring_back_replaced(
     session: Session, user_id: UUID, memory_id: UUID, older_id: UUID, *, keys: Keys, now: datetime, actor: str
 ) -> bool:
-    """Undo that a memory replaces another; tells whether both hold, which they do unless a third replaces it too.
+    """Undo that a memory replaces another; tell whether both are active now.
 
-    Raises `ConflictError` where it does not replace it, or where the same text was stored again since.
+    They are not if a third one replaces the other, too. Raises `ConflictError` where the memory does not replace the
+    other, or where the same text was stored again since.
     """
     memory, older = get_memory(session, user_id, memory_id), get_memory(session, user_id, older_id)
     lock_space_of(session, memory, older_id)

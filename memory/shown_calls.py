@@ -18,9 +18,9 @@ from memory.redaction import REDACTED, UNNAMED, Secrets, secrets_of
 
 @dataclass(frozen=True, slots=True)
 class ShownCall:
-    """A call as it may be shown: what it told of a memory that is forgotten is blank, before it is purged as well.
+    """A call as it may be shown: blank where it tells of a forgotten memory, before that is purged.
 
-    So is what it told of a space that is closed to who asks.
+    So it is where it tells of a space that is closed to whoever asks.
     """
 
     call: ToolCall

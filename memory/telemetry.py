@@ -40,7 +40,7 @@ FROM (
 
 
 def count_late(session: Session, user_id: UUID, call_ids: Sequence[UUID]) -> None:
-    """Add calls to the totals that were reported when these had gone past their moment. The caller commits."""
+    """Add calls of long ago to the totals, which have gone past their moment. The caller commits."""
     counted_until = session.scalar(_HOLD)
     session.execute(_ADD_LATE, {"user_id": user_id, "ids": list(call_ids), "counted_until": counted_until})
 

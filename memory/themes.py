@@ -103,9 +103,10 @@ def _spaces_called(user_id: UUID, slugs: Collection[str]) -> Select[UUID]:
 
 
 def _seen_outside(user_id: UUID, outside: Collection[str]) -> list[ColumnElement[bool]]:
-    """Return the condition that a theme has a memory in another space than these, or none at all.
+    """Return the condition that a theme has a memory in another space than these, or was never used by any.
 
-    One that is empty was added by itself: what a memory brought and left behind may have been in any space.
+    A theme without memories that somebody did not add by itself is not seen: the memory that brought it may have been
+    in any space.
     """
     if not outside:
         return []

@@ -241,9 +241,10 @@ def _in_order(session: Session, user_id: UUID, ids: Sequence[UUID]) -> Sequence[
 
 
 def _calls_of(filters: CallFilters) -> Any:
-    """Return where to look: in all calls, or in those that name an id, which the database finds by an index of its own.
+    """Return where to look: all calls, or those that name an id, which a function of the database finds by an index.
 
-    Row-level security keeps the application from that index: its operator might tell of rows that are not the user's.
+    The application cannot use that index itself: under row-level security its operator counts as one that might tell of
+    other users' rows.
     """
     if filters.affected_id is None:
         return ToolCall

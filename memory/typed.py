@@ -107,9 +107,9 @@ def _signs(chunk: str) -> Iterator[str]:
 
 
 def _telling(session: Session, chunks: Sequence[str]) -> dict[str, list[str]]:
-    """Return what was written between blanks and the words in each, without those that the index does not have.
+    """Return the chunks between blanks with the words in each, without those that the index leaves out ("the").
 
-    One word alone stays, as it may go on; so do those of what has no others.
+    If that leaves none, the last chunk stays, as its word may go on; and a chunk of nothing but such words keeps them.
     """
     words = {chunk: [word for _, word in words_of(chunk)] for chunk in chunks}
     asked = {*chunks, *chain.from_iterable(words.values())}

@@ -152,9 +152,9 @@ def _unremember(asked: Asked, ids: Sequence[UUID], space: str | None) -> Command
 
 
 def _is_as_stored(memory: Memory) -> bool:
-    """Tell whether nobody said a remembered memory again, changed or pinned it: that is not for an undo to destroy.
+    """Tell whether nobody repeated, changed or pinned a remembered memory since: an undo must not destroy that.
 
-    What was done to it and undone since does not count, as its forgetting.
+    What was done to it and undone again, such as a forgetting, does not count.
     """
     now_is = (memory.repeat_count, memory.pinned, memory.manually_saved, memory.status)
     tied = memory.supersedes is not None or memory.expires_at is not None

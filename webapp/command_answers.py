@@ -226,7 +226,7 @@ def done(
 ) -> CommandResult:
     """Return the answer of what was done, with an undo if there is one that the caller may take.
 
-    `own` says that the memories are what the caller has just said itself, and may be shown it whatever it may read.
+    `own` says that the memories are what the caller has just said: those are shown even without the scope `read`.
     """
     offer = None
     if back is not None and _UNDO_SCOPES.get(back.action, "write") in credential().scopes:
@@ -265,7 +265,7 @@ def asking(asked: Asked, intent: Intent, found: Sequence[Item], *, more: bool = 
 
 
 def asking_to_turn(asked: Asked, act: Act) -> CommandResult:
-    """Return the question whether a switch is to be turned back that somebody may have forgotten."""
+    """Return the question whether to turn a switch back, of which the user may not be thinking any more."""
     where = f" in the space {act.space}" if act.space else ""
     answer = f"Before that, {_TURNS[act.action][0]}{where}. Shall I {_TURNS[act.action][1]}?"
     return CommandResult("undo", LIKELY, False, answer, confirm=_offer(asked, act, ANSWERABLE))

@@ -152,7 +152,7 @@ def _recall(asked: Asked, intent: Intent) -> CommandResult:
 
 
 def _recall_most(asked: Asked, intent: Intent) -> CommandResult:
-    """Tell how much there is, and what of it matters most: who asks for all of it names nothing to search for."""
+    """Tell how many memories there are, and which matter most: asked for all, there is nothing to search for."""
     space = space_of(asked)
     if why := skipped(space):
         return _closed("recall", intent, why)

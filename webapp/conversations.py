@@ -129,9 +129,9 @@ def merge_history(conversation_id: UUID, offered: Sequence[Offered]) -> dict[str
 
 
 def receive_message(conversation_id: UUID) -> dict[str, Any]:
-    """Store the message that streams in, whole or as far as it came; ends with 401 if the token was closed meanwhile.
+    """Store the message that streams in, whole or as far as it came; 401 if the token was closed meanwhile.
 
-    No transaction is open while it comes: that may take minutes.
+    No transaction is open while it comes, which may take minutes.
     """
     refuse_in_incognito(visible_thread(conversation_id).conversation.space_id)
     session().commit()

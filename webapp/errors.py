@@ -106,9 +106,10 @@ def _back() -> str:
 
 
 def field_errors(error: ValidationError, takes: Collection[str] | None = None) -> list[dict[str, str]]:
-    """Return pydantic's findings as {field, message}, the field as a dotted path; `takes` names the fields there are.
+    """Return pydantic's findings as {field, message}, the field as a dotted path.
 
-    Who is told those can name the one that was meant: a model sees nothing but the answer.
+    `takes` are all fields that there are, to be told with an unknown one: a model that calls a tool sees nothing but
+    this.
     """
     return [
         {"field": ".".join(str(part) for part in found["loc"]) or "body", "message": _message(found, takes)}
@@ -117,7 +118,7 @@ def field_errors(error: ValidationError, takes: Collection[str] | None = None) -
 
 
 def _message(found: Mapping[str, Any], takes: Collection[str] | None) -> str:
-    """Return what is wrong in the words of our own checks where pydantic's speak of how it validates."""
+    """Return what is wrong, in words of our own where pydantic's speak of how it validates."""
     said = found.get("ctx", {})
     match found["type"]:
         case "extra_forbidden" if takes is not None and len(found["loc"]) == 1:
@@ -149,7 +150,7 @@ def _so_many(number: int, found: Mapping[str, Any]) -> str:
 
 
 def invalid_request(error: ValidationError, takes: Collection[str] | None = None) -> Response:
-    """Answer a request whose fields do not fit; `takes` names those there are, for who has called a tool."""
+    """Answer a request whose fields do not fit; `takes` are the fields of a tool, as in `field_errors`."""
     if not _asks_a_program():
         return answer(HTTPStatus.UNPROCESSABLE_ENTITY, in_words(error))
     errors = field_errors(error, takes)
@@ -177,13 +178,13 @@ def init_app(app: Flask) -> None:
 
 @event.listens_for(Session, "before_commit")
 def _committing(session: Session) -> None:
-    """Note that a request has asked for a commit; the end of a savepoint, for which this is called too, is none."""
+    """Note that a request has asked for a commit. This is called for savepoints too, which are none."""
     if has_request_context() and not session.in_nested_transaction():
         g.committing = True
 
 
 def _roll_back() -> None:
-    """Take back what the request had begun; where the connection is lost, the database has done so by itself."""
+    """Undo what the request has begun; where the connection is lost, the database has done so by itself."""
     try:
         db.session.rollback()
     except SQLAlchemyError as error:
@@ -191,7 +192,7 @@ def _roll_back() -> None:
 
 
 def _end(_error: BaseException | None) -> None:
-    """Give the connection back: one that is lost by now is no reason to fail a request that has its answer."""
+    """Give the connection back. If it is lost, that must not fail a request that has its answer."""
     if db.session.registry.has():
         _roll_back()
 
@@ -266,7 +267,7 @@ def _http(error: HTTPException) -> Response:
 
 
 def _redirect(response: Response) -> Response:
-    """Answer programs in their own type where the routing sends them to the address as it is spelled here."""
+    """Answer programs with problem details where the routing redirects them to another spelling of the address."""
     if response.status_code != HTTPStatus.PERMANENT_REDIRECT or not _asks_a_program():
         return response
     found = problem(HTTPStatus.PERMANENT_REDIRECT, "this address is spelled otherwise: see Location")

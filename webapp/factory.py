@@ -127,7 +127,7 @@ def _configure(app: Flask, runtime: Runtime) -> None:
 
 
 def _rooted(wsgi_app: WSGIApplication) -> WSGIApplication:
-    """Have the path that a proxy names begin with one slash: without, addresses lead on from the page they are on."""
+    """Make the path that a proxy names begin with one slash: without it, addresses would be relative to the page."""
 
     def rooted(environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
         prefix = environ.get("SCRIPT_NAME", "").strip("/")
@@ -138,7 +138,7 @@ def _rooted(wsgi_app: WSGIApplication) -> WSGIApplication:
 
 
 def _counted(wsgi_app: WSGIApplication) -> WSGIApplication:
-    """Let a body count as cut off where it is shorter than was announced; to read it raises `ClientDisconnected`."""
+    """Count a body as cut off where it is shorter than announced, so that reading it raises `ClientDisconnected`."""
 
     def counted(environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
         if environ.get("CONTENT_LENGTH") and "HTTP_TRANSFER_ENCODING" not in environ:

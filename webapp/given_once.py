@@ -28,9 +28,9 @@ class OnceProvider(DefaultJSONProvider):
 
 
 def read_json(written: str | bytes, **options: Any) -> Any:
-    """Return what is written in UTF-8; raises `InvalidError` for a name that one object has twice, by its dotted path.
+    """Return what is written in UTF-8; raises `InvalidError`, by its dotted path, for a name that one object has twice.
 
-    So for a whole number of more digits than Python converts.
+    So it does for a whole number of more digits than Python converts.
     """
     if isinstance(written, bytes):
         # Python would read UTF-16 and UTF-32 too, and who looks at the body on its way need not.

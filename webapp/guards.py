@@ -73,9 +73,9 @@ def headers_of(view: Callable[..., Any]) -> tuple[str, ...]:
 
 
 def take_small_body() -> None:
-    """Wait for a small body before the database is asked anything: it may come as slowly as any.
+    """Read a small body before the database is asked anything, as it may come slowly.
 
-    Bigger ones are read when their sender is known; see `object_required`.
+    Larger ones are read once their sender is known: see `object_required`.
     """
     if not (_is_big() or _is_streamed()):
         request.get_data()
@@ -113,12 +113,12 @@ def lacking(scope: str) -> str | None:
 
 
 def may_read() -> bool:
-    """Tell whether the caller may be told what is stored; who may only write or forget is answered without that."""
+    """Tell whether the caller may be told what is stored: without the scope `read` answers have no texts."""
     return "read" in credential().scopes
 
 
 def object_required() -> None:
-    """End the request with 400, 413, 415 or 422 when it has a body that is no JSON object that somebody reads."""
+    """End the request with 400, 413, 415 or 422 unless its body, if any, is a JSON object that the view takes."""
     if request.headers.get("Content-Encoding", "identity").strip().lower() not in {"", "identity"}:
         refusal = problem(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, "send the body as it is, without Content-Encoding")
         refusal.headers["Accept-Encoding"] = "identity"
@@ -148,7 +148,7 @@ def object_required() -> None:
 
 
 def _refuse_unread(body: dict[str, Any]) -> None:
-    """Refuse a body that the view does not take: who asks in it for an undo would learn too late that there is none."""
+    """Refuse a body that the view does not take: a caller who asks in it for an undo would get none, and not know."""
     if body and "body" not in taken_by(current_app.view_functions[request.endpoint or ""]):
         raise InvalidError(next(iter(body)) or "body", "is not taken in a body here")
 
@@ -159,7 +159,7 @@ def _limit() -> None:
 
 
 def _is_big() -> bool:
-    """Tell whether the body is a big one, or may become one: how long it is in chunks nobody knows."""
+    """Tell whether the body is large, or may become so: nobody knows how long one in chunks is."""
     return "Transfer-Encoding" in request.headers or (request.content_length or 0) > _SMALL
 
 
@@ -168,9 +168,9 @@ def _is_streamed() -> bool:
 
 
 def _let_go() -> None:
-    """Hold neither a connection nor the token's row while the body comes, which may take minutes.
+    """Give back the connection and the token's row while a body comes, which may take minutes.
 
-    Whoever uses the same token would wait for the row, and so would its owner to revoke it.
+    Other requests of the token would wait for the row, and so would its owner to revoke it.
     """
     session().commit()
     # Only the time of use was committed so far: what the request is about has not begun.
@@ -178,7 +178,7 @@ def _let_go() -> None:
 
 
 def keep_last_use(response: Response) -> Response:
-    """Commit the time of use that a read would lose otherwise; that alone is no reason to fail it."""
+    """Commit the time of use, which a read would lose otherwise; if that alone fails, the request does not."""
     if request.method in {"GET", "HEAD"} and response.status_code < HTTPStatus.BAD_REQUEST:
         with suppress(SQLAlchemyError):
             session().commit()
@@ -208,10 +208,10 @@ def _with_session(found: Credential) -> Credential:
 
 
 def in_session(found: Credential, name: str) -> Credential:
-    """Return the credential in the session that its holder names, in the header or in a body.
+    """Return the credential in the session that the caller names, in the header or in a body.
 
-    Agents of a user share a session by its name. A confined token shares it with those of its space alone: it must
-    not switch for others what it cannot see.
+    Agents of a user share a session by its name; those with a confined token only with tokens of the same space, so
+    that none switches incognito where it cannot look.
     """
     name = name.strip().replace("\x00", "")
     if len(name) > LONGEST_SESSION:

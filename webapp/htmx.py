@@ -85,9 +85,9 @@ def refresh_or_go(url: str) -> Response:
 
 
 def above_the_page(error: Response) -> Response:
-    """Have htmx show the notice of an error page above what is there, and not the page in the place of a part.
+    """Have htmx show the notice of an error page above the page, and not the whole error page in place of a part.
 
-    It does so by itself with what failed, but takes a 422 for what was sent with its problems in it.
+    htmx does so by itself for other errors, but takes a 422 for a form with its problems in it.
     """
     if wants_fragment() and error.status_code == HTTPStatus.UNPROCESSABLE_ENTITY:
         error.headers.update({"HX-Retarget": "#flash", "HX-Reselect": "#errors-error", "HX-Reswap": "innerHTML"})

@@ -42,7 +42,7 @@ def space_at(space_id: UUID) -> Space:
 
 
 def implied_space() -> UUID | None:
-    """Return the space of whoever names none: a confined token's own, or that of the conversation of the call."""
+    """Return the space where the caller names none: a confined token's own, or that of the call's conversation."""
     own = credential().space_id
     return g.get("spoken_in") if own is None else own
 
@@ -68,15 +68,16 @@ def space_in_address(slug: str) -> Space:
 
 
 def scope_for(slug: str | None) -> Space | None:
-    """Return the space that a list is of: the one that is named, the implied, or None for all.
+    """Return the space that a list is of: the one that is named, the implied one, or None for all spaces.
 
-    An empty name is none of them: who has lost the name of one space must not be shown what is in the others.
+    An empty name is an unknown space and not all of them: a program that has lost a name must not be shown what is in
+    the others.
     """
     return space_for(slug) if slug is not None or implied_space() is not None else None
 
 
 def is_incognito(space: Space | None) -> bool:
-    """Tell whether this session stores and recalls nothing; the request remembers that it did."""
+    """Tell whether this session is incognito in a space, or at all; `was_incognito` remembers it for the request."""
     who = credential()
     on = incognito.is_on(session(), who.user_id, who.session_key, space)
     g.incognito = g.get("incognito", False) or on
@@ -84,7 +85,7 @@ def is_incognito(space: Space | None) -> bool:
 
 
 def was_incognito(slug: Any) -> bool:
-    """Tell whether this request met an incognito session; asks for the space of this name if nothing has asked."""
+    """Tell whether this request met an incognito session; asks for the space of this name if nothing has asked yet."""
     if "incognito" in g:
         return bool(g.incognito)
     try:
@@ -96,7 +97,7 @@ def was_incognito(slug: Any) -> bool:
 def incognito_spaces() -> frozenset[str]:
     """Return the names of the spaces that are incognito by their default in this session.
 
-    What is done beside them is not done in incognito: the request does not remember them.
+    This leaves `was_incognito` alone, as what is done beside these spaces is not done in incognito.
     """
     who = credential()
     return frozenset(space.slug for space in incognito.closed_by_default(session(), who.user_id, who.session_key))
@@ -152,12 +153,12 @@ def bring(drafts: Sequence[Draft], space: str | None) -> Counter[str]:
 
 
 def as_told(outcome: Outcome) -> Outcome:
-    """Return the outcome as it is told: no vector is promised where nothing is set up that makes any."""
+    """Return the outcome as a caller is told it: without a vector to come where nothing is set up that makes any."""
     return replace(outcome, embedding=told_vector(outcome.embedding))
 
 
 def told_vector(state: str) -> str:
-    """Return the state of a vector as it is told: none waits to be made where nothing is set up that makes any."""
+    """Return the state of a vector as a caller is told it: "none" for "pending" where nothing makes vectors."""
     return state if state != "pending" or embeds() else "none"
 
 
@@ -170,7 +171,10 @@ def embeds() -> bool:
 
 
 def _count_refusals(space: Space, writes: int) -> None:
-    """Keep how many writes incognito refused: until the session ends it, or at once where a space's default did."""
+    """Count writes that incognito refused, for the end of the session to tell.
+
+    Where it was a space's default that refused them, the session has no such end, and the record tells at once.
+    """
     who, now = credential(), utc_now()
     if is_incognito(None):
         incognito.count_refusals(session(), who.user_id, who.session_key, writes, now)
@@ -241,19 +245,19 @@ def refuse_in_incognito(space_id: UUID, writes: int = 1) -> None:
 
 
 def refuse_to_join(slug: str) -> None:
-    """Raise `RefusedError` when this session stores nothing in a space that another is to join, and may not look in."""
+    """Raise `RefusedError` where a space that another is to join is incognito by default in this session."""
     if slug != DEFAULT_SPACE and slug in incognito_spaces():
         raise RefusedError("incognito", f"the space {slug!r} is incognito in this session: nothing can join it")
 
 
 def refuse_notes_in_incognito() -> None:
-    """Raise `RefusedError` when this session does not store what is in no space, as the notes of a notebook."""
+    """Raise `RefusedError` where this session is incognito, for what is in no space: notes of a notebook."""
     if is_incognito(None):
         raise RefusedError("incognito", NOTHING_STORED)
 
 
 def held_entry(memory_id: UUID) -> Entry:
-    """Return a memory as it is now, which nobody else changes until the transaction ends."""
+    """Return a memory, locked until the transaction ends and read anew."""
     lock_space_of(session(), visible_entry(memory_id).memory)
     return visible_entry(memory_id)
 
@@ -302,10 +306,11 @@ def set_pin(memory_id: UUID, *, pinned: bool) -> Entry:
 
 
 def remove(memory_id: UUID, undo: timedelta | None) -> Forgetting:
-    """Forget a memory, for good unless an undo window is asked for; with one, what has its own still keeps that.
+    """Forget a memory, for good unless an undo window is asked for.
 
-    So whoever asks again, as the answer was lost, is told until when it can be brought back. A confined token is told
-    of no summary in another space that went with it.
+    With one, a memory that is forgotten already keeps the window that it has: a caller who lost the answer and asks
+    again is told until when it can be brought back. A confined token is told of no summary in another space that went
+    with it.
     """
     who = credential()
     if undo is not None and (before := restorables([memory_id])):
@@ -336,7 +341,7 @@ def restorables(ids: Collection[UUID] | None = None) -> Sequence[Restorable]:
 
 
 def told_restorables() -> Sequence[Restorable]:
-    """Return all that the caller can bring back, but for what incognito keeps closed."""
+    """Return all that the caller can bring back, except in spaces that incognito keeps closed."""
     who = credential()
     if is_incognito(None):
         return ()
@@ -347,7 +352,7 @@ def told_restorables() -> Sequence[Restorable]:
 
 
 def bring_back(memory_id: UUID) -> Entry:
-    """Undo a forgetting inside its window; a memory that is there is answered as it is, as to whoever asks twice."""
+    """Undo a forgetting inside its window; a memory that was brought back already is answered as it is."""
     who = credential()
     # Only what the caller may bring back is tried: a conflict in a space that a token does not see would tell what is
     # in it.

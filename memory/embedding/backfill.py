@@ -54,7 +54,7 @@ class Provider(NamedTuple):
 
 
 class AllSeen(NamedTuple):
-    """How the system's endpoint was when every user was looked at, and until when nobody need be again."""
+    """Whether the system's endpoint was healthy when all users were looked at, and when they are to be again."""
 
     healthy: bool
     until: datetime
@@ -73,7 +73,7 @@ class EndingError(Exception):
 
 
 class Absence(NamedTuple):
-    """Why a provider is not asked, until when, and how often in a row it was asked for nothing."""
+    """Why a provider is not asked, until when, and how many times in a row it did not answer."""
 
     error: ProviderAwayError
     until: datetime
@@ -104,9 +104,9 @@ class Backfill:
     def sweep(self) -> int:
         """Find what a lost nudge left: users without the right model, memories that nobody queued.
 
-        Returns how many rows were queued. Every user is looked at by the first sweep of a process, where the system's
-        endpoint has come or gone or the clock was set back, and else once an hour: a setting is followed when it is
-        made.
+        Returns how many rows were queued. All users are looked at in the first sweep of a process, when the system's
+        endpoint has come or gone, when the clock was set back, and once an hour. Between those only users who lack rows
+        are, as a user's own setting takes effect when it is made.
         """
         healthy, seen = self._providers.system_healthy(), self._all_seen
         if seen is None or seen.healthy != healthy or not timedelta() < seen.until - self._clock() <= LOOK_AT_ALL:
@@ -151,8 +151,9 @@ class Backfill:
     def run(self, on_progress: Callable[[int], None] = lambda _done: None) -> int:
         """Embed everything that is due; returns how many rows were settled, well or badly.
 
-        Outlives a database that starts again: what was claimed then falls due by itself. A provider that answers
-        nobody is asked once, for whomever it would embed, and again after a pause that grows: a run may take hours.
+        Survives a restart of the database: rows that were claimed then fall due again by themselves. A provider that
+        does not answer is asked once, not once for each of its users, and again after a pause that grows, as a run may
+        take hours.
         """
         total = 0
         away: Away = {}
@@ -175,7 +176,8 @@ class Backfill:
     def step(self, away: Away | None = None) -> int:
         """Claim one batch, embed it and store it; returns how many rows it claimed (0 when nothing is due).
 
-        Providers in `away` are not asked for as long as it says, and those that turn out to be are added.
+        Providers in `away` are not asked until the moment that it has for each; those that do not answer are added to
+        it.
         """
         away = {} if away is None else away
         self._adopt_unqueued()
@@ -261,7 +263,7 @@ class Backfill:
             return session.scalars(select(function)).all()
 
     def _embed(self, model: EmbeddingModel, jobs: list[Job], claims: Claims) -> None:
-        """Embed these, or those of them that the provider can; raises `ProviderAwayError` where that is none at all.
+        """Embed these jobs, or those that the provider can; raises `ProviderAwayError` where it can embed nothing.
 
         Raises `EndingError` where this process ends.
         """
@@ -347,7 +349,7 @@ class Backfill:
     def _keep(self, session: Session, model: EmbeddingModel, jobs: Sequence[Job], made: Mapping[str, Vector]) -> None:
         """Keep the vectors of memories for the next time that their texts are embedded.
 
-        The memories are locked by now: what was forgotten meanwhile is not there, and nothing is kept of it.
+        The memories are locked by now, so that no vector is kept of one that was forgotten meanwhile.
         """
         ids = [job.item_id for job in jobs if job.shelf is MEMORIES]
         texts = select(Memory.text).where(Memory.user_id == model.user_id, Memory.id.in_(ids))

@@ -213,7 +213,7 @@ def _waiting(session: Session, model: EmbeddingModel) -> bool:
 
 
 def _failing(session: Session, model: EmbeddingModel) -> bool:
-    """Tell whether so many rows are in error that it is the model which fails, not a few odd texts."""
+    """Tell whether so many rows are in error that the model must be failing, not a few odd texts."""
     mine = {"user_id": model.user_id, "model_id": model.id}
     settled = [session.execute(queue.statement(_SETTLED, shelf), mine).one() for shelf in SHELVES]
     return bool(sum(row.failed for row in settled) > sum(row.ready for row in settled) * MOST_FAILED)

@@ -165,10 +165,11 @@ SELECT e.ctid FROM {vectors} e WHERE e.user_id = :user_id AND (
 
 
 def _unless_held(rows: str, change: str) -> str:
-    """Return the template that changes the rows which one reads, but those that another transaction holds.
+    """Return the template of a change of rows that leaves out those which another transaction holds.
 
-    These are stored, changed or gone in a moment. Whoever waited for one and held others would wait in a circle with
-    who stores them: no order is that of all. By their places, where they stay while they are locked.
+    Such rows are stored, changed or gone in a moment. Rows of vectors are locked in no common order, so waiting for one
+    while holding others could end in a deadlock. They are named by their places in the table, which hold while they are
+    locked.
     """
     return f"UPDATE {{vectors}} SET {change} WHERE ctid = ANY(ARRAY({rows} FOR NO KEY UPDATE OF e SKIP LOCKED))"  # noqa: S608 - all of it is written here
 
@@ -218,9 +219,9 @@ def _changed_on_all(session: Session, template: str, values: dict[str, Any]) -> 
 def claim(session: Session, user_id: UUID, most: int, now: datetime) -> list[Job]:
     """Take up to `most` due rows, skipping those that another worker is taking; the caller commits.
 
-    A claim counts as an attempt and lapses after `LEASE` unless it is renewed, so a killed worker loses nothing. Of a
-    model that rests nothing is taken, and after failures half as much for each: the first request to a provider that
-    may be back, or that large ones take too long, is a small one.
+    A claim counts as an attempt and lapses after `LEASE` unless it is renewed, so a killed worker loses nothing.
+    Nothing is taken for a model that rests, and half as much for each failure of a model: the provider may just be
+    back, or large requests may take it too long, so the first one is small.
     """
     jobs: list[Job] = []
     for model_id, failures in session.execute(_AWAKE, {"user_id": user_id, "now": now}).all():
@@ -300,8 +301,8 @@ def store(session: Session, jobs: Sequence[Job], made: Sequence[Made], now: date
 def _hold(shelf: Shelf, session: Session, jobs: Sequence[Job]) -> set[UUID]:
     """Lock the items of jobs of one user, and return which of them are locked.
 
-    Entities that another transaction holds are left to it: it takes those that texts name in no order, and who waited
-    for one and held others might wait with it in a circle. Their claims lapse, and they come again.
+    Entities that another transaction holds are left out: it locks those that its texts name in no order, so waiting for
+    it could end in a deadlock. Their claims lapse, and they come again.
     """
     lock = statement(_LOCK_FREE if shelf is ENTITIES else _LOCK, shelf)
     return set(session.scalars(lock, {"user_id": jobs[0].user_id, "ids": [job.item_id for job in jobs]}))

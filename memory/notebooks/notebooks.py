@@ -74,7 +74,7 @@ def get_notebook(session: Session, user_id: UUID, notebook_id: UUID) -> Notebook
 def lock_notebook(session: Session, user_id: UUID, notebook_id: UUID) -> Notebook:
     """Return the notebook, locked: whoever changes its cells takes this first, so that places never clash.
 
-    Who forgets anything for good meanwhile comes before, or after the transaction ends.
+    Whoever purges a text at this moment has done so before this returns, or waits until the transaction ends.
     """
     begin_to_tell(session)
     statement = select(Notebook).where(Notebook.user_id == user_id, Notebook.id == notebook_id).with_for_update()

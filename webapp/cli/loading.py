@@ -35,7 +35,7 @@ def allow_ending() -> None:
 
 @contextmanager
 def in_order() -> Iterator[None]:
-    """Say that this process ends in order once this is done, or left by a `SystemExit` without a complaint."""
+    """Note that this process ends in order, once this is done or left by a `SystemExit` without a complaint."""
     try:
         yield
     except SystemExit as end:

@@ -136,7 +136,7 @@ def _check_not_newer(engine: Engine) -> None:
 
 
 def has_role(connection: Connection, name: str) -> bool:
-    """Tell whether the server knows a role: one that it does not is asked for a password as well, and refused."""
+    """Tell whether the server knows a role: PostgreSQL asks for the password of one that it does not know, too."""
     query = "SELECT EXISTS (SELECT FROM pg_roles WHERE rolname = :role)"
     return bool(connection.scalar(text(query), {"role": name}))
 

@@ -65,7 +65,7 @@ def worker(held: bool) -> None:
 
 
 def left_out_in_a_line(record: logging.LogRecord) -> bool:
-    """Say without a trace that a task is left out: each that waits while another version is installed is one."""
+    """Log in a line, without a trace, that a task is left out: after an upgrade each one that waits may be."""
     error = record.exc_info[1] if record.exc_info else None
     if isinstance(error, ForeignTaskError):
         record.levelno, record.levelname = logging.WARNING, logging.getLevelName(logging.WARNING)
@@ -75,7 +75,7 @@ def left_out_in_a_line(record: logging.LogRecord) -> bool:
 
 
 class _Away(logging.Filter):
-    """Says in a line, and now and then, that the queue is away: every thread would say it each second, at length."""
+    """Logs in a line, and only now and then, that the queue is away, which every thread notices each second."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -97,7 +97,7 @@ class _Away(logging.Filter):
 
 
 def _join(threads: Iterable[threading.Thread]) -> None:
-    """Wait a little for those who read the queue: the last process on a data folder stops the database as it ends."""
+    """Wait a little for the threads that read the queue: the last process on a data folder stops the database."""
     deadline = time.monotonic() + ENDING
     for thread in threads:
         thread.join(max(0.0, deadline - time.monotonic()))

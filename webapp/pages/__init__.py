@@ -83,16 +83,16 @@ def register(app: Flask) -> None:
 
 
 def _limit_form() -> None:
-    """Take no more than a form may hold: it is read before anybody knows who sends it, and put apart in memory."""
+    """Take no more than a form may hold: it is parsed in memory, before anybody knows who sends it."""
     if not request.path.startswith("/v1/"):
         request.max_content_length = LARGEST_FORM
 
 
 def _recognise_astray() -> Response | None:
-    """Let who asks for an address that is not there keep the frame of a page, and so the ways on from it.
+    """Show an unknown address within the frame of a page, with its menu; lead that of a form to the page above it.
 
-    The address of a form stays in the browser where its answer was a page, as with a field that does not fit: who opens
-    it again, or sends it to somebody, means the page above it.
+    The address of a form stays in the browser where the answer was a page, as with a field that does not fit. Whoever
+    opens it again, or sends it to somebody, means that page.
     """
     astray = request.routing_exception
     if astray is None or request.path.startswith("/v1/"):

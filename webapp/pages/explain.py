@@ -152,7 +152,7 @@ def _explained(hit: Hit, question: str, policy: Policy, after: Hit | None, asked
 def _likeness(hit: Hit, policy: Policy) -> float:
     """Return what its likeness to better hits took from the total of a hit.
 
-    Diversity leaves `mmr_lambda` of every total before it takes what it takes; where that is nothing, it alone decides.
+    MMR multiplies every total by `mmr_lambda` before it takes that off; where that is 0, likeness alone decides.
     """
     return hit.ranked.mmr_penalty / (policy.mmr_lambda or 1.0)
 

@@ -166,9 +166,9 @@ class ShownForm(BaseModel):
     shown: Json[dict[str, Any]] = {}
 
     def touched(self, given: Mapping[str, Any], now: Mapping[str, Any]) -> dict[str, Any]:
-        """Return what of the fields `given` was changed in the form, and is otherwise `now`.
+        """Return the values of the fields `given` where the form changed them, else what they are `now`.
 
-        What was left as it was shown stays as it is by now: else an older tab would undo what was changed elsewhere.
+        So an older tab does not undo what was changed elsewhere since it was shown.
         """
         shown = {name: _as_sent_back(value) for name, value in self.shown.items()}
         changed = {name: value for name, value in given.items() if name not in shown or value != shown[name]}

@@ -254,7 +254,7 @@ def _written_for_nothing(memory_id: UUID) -> Response:
 
 
 def _is_as_written(entry: Entry) -> bool:
-    """Tell whether a memory says by now what the form does: who presses Enter twice was overtaken by nobody."""
+    """Tell whether a memory says by now what the form does: then Enter was pressed twice, and nobody came between."""
     given, memory = request.form, entry.memory
     tags = merged_tags((), (tag for tag in given.get("tags", "").split(",") if tag.strip()), MAX_TAGS)
     day = str(last_day_of(memory.expires_at) or "")

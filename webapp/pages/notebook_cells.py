@@ -310,7 +310,7 @@ def _asked(form: RecallForm | ContextForm) -> tuple[object, ...]:
 
 
 def _is_kept_blank(cell: Cell, form: CellForm) -> bool:
-    """Tell whether nothing was typed into a cell that is blank: what it said comes back with a memory's undo."""
+    """Tell whether nothing was typed into a blanked cell, whose words come back if the memory does."""
     typed = any(getattr(form, name, None) for name in ("q", "text", "slip"))
     return not typed and view_cell(cell).blanked
 

@@ -85,7 +85,7 @@ def _recall(cell: Cell, form: CellForm) -> Ran:
 
 
 def _differs(cell: Cell, form: RecallForm, answer: dict[str, Any]) -> bool:
-    """Tell whether this is another question, or another answer, than the last: a slider alone is neither."""
+    """Tell whether this run asks, or answers, something else than the last; a slider that was moved does not count."""
     before = {each["id"] for each in (output_of(cell) or {}).get("hits", ())}
     return cell.input.get("q") != form.q or before != {each["id"] for each in answer["hits"]}
 
