@@ -179,7 +179,9 @@ def test_a_file_in_no_folder_is_refused_before_anything_is_measured(command: str
         (eval_group, ["reader", "--out"]),
     ],
 )
-def test_so_is_a_picture_or_a_measurement_in_no_folder(group: Group, arguments: list[str], tmp_path: Path) -> None:
+def test_a_picture_or_a_measurement_in_no_folder_is_refused_before_anything_is_measured(
+    group: Group, arguments: list[str], tmp_path: Path
+) -> None:
     result = CliRunner().invoke(group, [*arguments, str(tmp_path / "missing" / "file")])
     assert (result.exit_code, f"there is no folder {tmp_path / 'missing'}" in result.stderr) == (2, True)
 
@@ -206,7 +208,7 @@ def test_a_question_that_stands_apart_is_not_compared(tmp_path: Path) -> None:
     assert (found["mean"], found["cases"]) == (0.5, 1)
 
 
-def test_so_is_a_measurement(tmp_path: Path, kept: Path) -> None:
+def test_a_measurement_is_kept_though_its_file_cannot_be_written(tmp_path: Path, kept: Path) -> None:
     with pytest.raises(ClickException, match="could not be written"):
         Kept(tmp_path / "missing" / "run.json", save=True, check=False).finish("bench search", {}, "", {"a": 2.0}, {})
     assert bench_record.last_ratios(kept, "bench search", {}) == {"a": 2.0}
@@ -232,7 +234,7 @@ def test_what_was_worse_is_still_worse_when_it_is_measured_again(
     assert capsys.readouterr().out.count("WORSE") == 2
 
 
-def test_both_are_written_although_they_cannot_be_kept(
+def test_a_run_and_a_measurement_are_written_though_they_cannot_be_kept(
     tmp_path: Path, kept: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     run, measured = tmp_path / "run.json", tmp_path / "measured.json"
@@ -247,7 +249,7 @@ def test_both_are_written_although_they_cannot_be_kept(
     assert capsys.readouterr().out == "1.000\n1.0 ms\n"
 
 
-def test_both_are_kept_although_nobody_reads_the_screen(tmp_path: Path, kept: Path) -> None:
+def test_a_run_and_a_measurement_are_kept_though_nobody_reads_the_screen(tmp_path: Path, kept: Path) -> None:
     run, measured = tmp_path / "run.json", tmp_path / "measured.json"
     values = {"data": {"name": "golden"}}
     with nobody_reads(), pytest.raises(BrokenPipeError):

@@ -46,7 +46,7 @@ def test_a_row_has_as_many_questions_as_its_files(label: str) -> None:
     assert counted(joined([load(each) for each in files(label)])) == ROWS[label]
 
 
-def test_so_have_the_talks_and_what_is_put_together() -> None:
+def test_the_talks_and_what_is_put_together_have_as_many_questions_as_the_docs_say() -> None:
     _, answered, silent = counted(load(UNSEEN / "talks.jsonl"))
     assert f"talks.jsonl --all-policies`, {answered} questions that turns answer, {silent} that none does" in DOCS
     for name in ("agents.jsonl", "agents_2.jsonl"):

@@ -190,7 +190,7 @@ def test_two_conversations_of_one_space_are_refused_before_a_turn_is_stored(plac
         assert session.scalar(select(Space).where(Space.slug == "first")) is None
 
 
-def test_so_is_one_whose_space_has_another(place: Place) -> None:
+def test_a_talk_whose_space_has_another_talk_is_refused(place: Place) -> None:
     runtime, user_id = place
 
     def bring(name: str, said: str) -> Counts:

@@ -7,7 +7,7 @@ from collections import Counter
 from evals.datasets import LANGUAGES, is_held_out, load
 
 
-def test_they_are_as_many_as_the_docs_say() -> None:
+def test_there_are_as_many_notes_and_questions_as_the_docs_say() -> None:
     found = load(LANGUAGES)
     assert sum(len(each.items) for each in found.collections) == 66
     assert Counter(each.category for each in found.questions) == {

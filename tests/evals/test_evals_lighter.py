@@ -31,7 +31,7 @@ def test_what_the_others_say_as_well_goes_at_no_loss():
     assert torch.allclose(seen[:, kept] @ left.T, seen @ weight.T, atol=0.05)
 
 
-def test_it_is_the_one_that_costs_least_that_goes():
+def test_the_input_that_costs_least_is_left_out():
     seen, weight = inputs(4, 300, 6), inputs(5, 3, 6)
     [(_, kept, left)] = without(seen.T @ seen, weight, EVEN, [5])
     wanted = seen @ weight.T

@@ -18,7 +18,7 @@ pytestmark = pytest.mark.slow
 NOW = datetime(2024, 1, 1, tzinfo=UTC)
 
 
-def test_it_is_ready_for_use_and_gone_afterwards() -> None:
+def test_a_throwaway_database_is_ready_for_use_and_gone_afterwards() -> None:
     at_sigterm = signal.getsignal(signal.SIGTERM)
     with throwaway(now=NOW) as (runtime, user_id):
         home = runtime.settings.home

@@ -32,7 +32,7 @@ def test_of_several_that_are_as_long_the_first_is_taken():
 
 
 @given(LISTS, LISTS)
-def test_it_is_what_the_standard_library_finds(ours, theirs):
+def test_stretches_are_those_that_the_standard_library_finds(ours, theirs):
     matcher = SequenceMatcher(None, ours, theirs, autojunk=False)
     assert pairs(stretches(ours, theirs)) == pairs(matcher.get_matching_blocks())
 

@@ -277,7 +277,7 @@ def test_a_database_that_drops_its_connections_costs_no_row(work, provider, drop
     assert work.states() == ["ready"] * 4
 
 
-def test_it_is_waited_for_however_long_the_provider_took(work, provider, drop_connections, monkeypatch):
+def test_a_database_is_waited_for_however_long_the_provider_took(work, provider, drop_connections, monkeypatch):
     work.write()
     monkeypatch.setattr(backfill, "PATIENCE", 0.2)
 

@@ -70,7 +70,7 @@ def test_a_statement_that_answers_nothing_has_no_rows(session):
     assert fetch(session, "SET LOCAL jit = off", {}) == []
 
 
-def test_it_runs_in_the_transaction_of_the_session(session):
+def test_a_statement_runs_in_the_transaction_of_the_session(session):
     session.execute(text("SELECT set_config('app.user_id', 'somebody', true)"))
     assert fetch(session, "SELECT current_setting('app.user_id')", {}) == [("somebody",)]
     session.rollback()

@@ -33,7 +33,7 @@ def test_an_endpoint_that_is_asked_no_more_is_let_go(embedder):
     assert first() is None
 
 
-def test_one_that_is_asked_again_stays_however_many_come_between(embedder):
+def test_an_embedder_that_is_asked_again_stays_however_many_come_between(embedder):
     first = embedder(0)
     for number in range(1, 2 * MOST_MADE):
         embedder(number)

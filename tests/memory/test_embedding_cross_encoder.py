@@ -55,7 +55,7 @@ def tokens():
         yield np.array(made.ids), np.array(made.type_ids)
 
 
-def test_it_computes_what_its_file_computes(encoder):
+def test_the_graph_computes_what_the_packages_file_computes(encoder):
     own, theirs = session_of(Exact(encoder).model()), onnxruntime.InferenceSession(cross_encoder_weights())
     places, kinds = (encoder.numbers(f"embeddings.{each}_embeddings.weight") for each in ("position", "token_type"))
     parts = ("pooler.dense.weight", "pooler.dense.bias", "classifier.weight", "classifier.bias")
@@ -69,7 +69,7 @@ def test_it_computes_what_its_file_computes(encoder):
         assert (head @ np.tanh(pooler @ first + pooler_bias) + bias)[0] == pytest.approx(expected, abs=0.8)
 
 
-def test_its_measures(encoder):
+def test_the_encoder_has_the_measures_of_its_checkpoint_and_no_other_weights(encoder):
     assert (encoder.layers, encoder.heads, encoder.hidden) == (12, 12, 384)
     assert encoder.numbers("encoder.layer.11.output.dense.weight").shape == (384, 1536)
     assert encoder.words.rows([0, 5]).shape == (2, 384)

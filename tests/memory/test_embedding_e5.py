@@ -165,7 +165,7 @@ def test_a_damaged_file_of_the_package_is_refused(tmp_path: Path) -> None:
 
 
 @needs_weights
-def test_it_is_chosen_by_its_name() -> None:
+def test_e5_is_chosen_by_its_name() -> None:
     assert resolve_model(E5_LABEL) == (str(e5_weights()), E5_LABEL)
 
 

@@ -37,7 +37,7 @@ def test_a_silent_endpoint_is_waited_for_once(clock) -> None:
         assert not refused.value.permanent
 
 
-def test_it_is_asked_again_after_a_pause_and_then_every_time(clock, provider) -> None:
+def test_an_endpoint_is_asked_again_after_a_pause_and_then_every_time(clock, provider) -> None:
     embedder = prompt(provider.url, clock)
     provider.status = 503
     with pytest.raises(EmbeddingError, match="503"):

@@ -119,7 +119,7 @@ def test_threads_get_the_vectors_of_their_own_questions(quick: QuickModel) -> No
     assert len(found) == len(texts)
 
 
-def test_it_takes_less_time_than_the_exact_one(exact: CompiledModel, quick: QuickModel) -> None:
+def test_the_quick_model_takes_less_time_than_the_exact_one(exact: CompiledModel, quick: QuickModel) -> None:
     texts = questions(10)
     batches = {model: [next(iter(model.batches([text]))) for text in texts] for model in (exact, quick)}
     least: dict[Any, float] = {}

@@ -71,7 +71,7 @@ def model(endpoint):
     return ChatModel(endpoint.url, "test")
 
 
-def test_its_names_come_with_the_sentences_that_have_them(model):
+def test_names_of_a_model_come_with_the_sentences_that_have_them(model):
     assert findings_by_model(model, TEXT).names == (
         Name("Anna", "person", "Anna moved to Porto.", 0.9),
         Name("Project Apollo", "project", "She works on Project Apollo there.", 0.8),
@@ -79,11 +79,11 @@ def test_its_names_come_with_the_sentences_that_have_them(model):
     )
 
 
-def test_its_tags_are_folded(model):
+def test_tags_of_a_model_are_folded(model):
     assert findings_by_model(model, TEXT).tags == (Tag("moving house", 0.8),)
 
 
-def test_its_tags_hold_nothing_that_no_column_does(model, endpoint):
+def test_tags_of_a_model_hold_nothing_that_no_column_does(model, endpoint):
     endpoint.said = '{"entities": [], "tags": [{"tag": "a\\u0000bc"}]}'
     assert findings_by_model(model, TEXT).tags == (Tag("abc", 0.8),)
 

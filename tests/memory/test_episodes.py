@@ -67,7 +67,7 @@ def test_a_question_and_its_reply_are_one(chat):
 
 
 @pytest.mark.parametrize("together", [True, False])
-def test_it_does_not_matter_how_they_came(chat, together):
+def test_messages_make_the_same_episodes_one_by_one_or_together(chat, together):
     said = ("u: One", "a: Uno", "u: Two", "u: Three", "a: Dos y tres", "a: I mean it", "u: Four")
     if together:
         chat.say(*said)
@@ -119,7 +119,7 @@ def test_a_question_without_words_is_a_turn_of_its_own(chat):
     assert chat.texts() == ["user: Where is the key?\nassistant: Under the mat.", "assistant: What a lovely picture"]
 
 
-def test_it_names_its_first_question_its_first_reply_and_the_one_before(chat):
+def test_an_episode_names_its_first_question_its_first_reply_and_the_episode_before(chat):
     ids = [
         message_id for message_id, _ in chat.say("u: One", "u: And two", "a: Uno y dos", "a: So", "u: Three", "a: Tres")
     ]
@@ -128,7 +128,7 @@ def test_it_names_its_first_question_its_first_reply_and_the_one_before(chat):
     assert (second.message_id, second.reply_id, second.previous_id) == (ids[4], ids[5], first.id)
 
 
-def test_it_is_as_old_as_its_question(chat):
+def test_an_episode_is_as_old_as_its_question(chat):
     chat.add(
         MessageDraft("user", "One", created_at=EARLY), MessageDraft("assistant", "Uno", created_at=EARLY + timedelta(1))
     )
@@ -181,7 +181,7 @@ def test_of_a_long_turn_before_its_end_helps_from_a_whole_word_on(chat):
     assert context.endswith("word499\nassistant: Indeed.")
 
 
-def test_its_words_are_in_the_keyword_index_once(chat, book):
+def test_the_words_of_an_episode_are_in_the_keyword_index_once(chat, book):
     chat.say("u: Who feeds the heron?", "a: Marta.")
     chat.say("a: And sometimes Marta's brother.")
     counted = sql(

@@ -150,7 +150,7 @@ def test_who_waits_for_what_is_being_erased_goes_first(filled, owner):
     assert rows_of(owner, filled.user_id) == []
 
 
-def test_others_keep_what_they_have(filled, bobs_book, owner):
+def test_other_users_keep_what_they_have(filled, bobs_book, owner):
     bobs_book.write("Bob keeps the brass lamp in the cellar")
     erase(filled, owner)
     assert bobs_book.one("SELECT count(*) FROM memories") == 1

@@ -244,7 +244,7 @@ def test_the_words_of_what_came_in_are_indexed(full, bobs_book):
     assert bobs_book.one(counted) == bobs_book.one("SELECT tokens FROM spaces WHERE slug = 'studio'") > 0
 
 
-def test_it_is_on_record_without_a_word_of_it(full, bobs_book):
+def test_an_import_is_on_record_without_a_word_of_it(full, bobs_book):
     bring_in(bobs_book, exported(full))
     details = bobs_book.one("SELECT details FROM audit_events WHERE action = 'user.imported'")
     assert details["memories"] == 4
@@ -273,7 +273,7 @@ def test_nothing_brings_back_what_was_just_forgotten(full, bobs_book):
     assert bobs_book.all("SELECT text FROM memories") == []
 
 
-def test_it_comes_into_an_account_once(full, bobs_book):
+def test_a_document_comes_into_an_account_once(full, bobs_book):
     bring_in(bobs_book, exported(full))
     with pytest.raises(ConflictError):
         bring_in(bobs_book, exported(full))
@@ -490,7 +490,7 @@ def test_the_row_that_cannot_be_stored_is_found_among_many(full, bobs_book):
         bring_in(bobs_book, document)
 
 
-def test_it_comes_in_piece_by_piece(full, bobs_book, monkeypatch):
+def test_a_document_that_comes_in_piece_by_piece_is_whole(full, bobs_book, monkeypatch):
     monkeypatch.setattr(importing, "_AT_ONCE", 3)
     document = exported(full)
     bring_in(bobs_book, document)

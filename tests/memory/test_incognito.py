@@ -39,23 +39,23 @@ def private_space(book, second_space):
     return second_space
 
 
-def test_it_is_off_by_default(is_on):
+def test_incognito_is_off_by_default(is_on):
     assert not is_on()
 
 
-def test_it_is_on_between_start_and_end(book, is_on):
+def test_incognito_is_on_between_start_and_end(book, is_on):
     book.do(incognito.start, "tab")
     assert is_on()
     book.do(incognito.end, "tab")
     assert not is_on()
 
 
-def test_it_is_on_for_one_session_only(book, is_on):
+def test_incognito_is_on_for_one_session_only(book, is_on):
     book.do(incognito.start, "tab")
     assert not is_on("another tab")
 
 
-def test_it_is_on_for_one_user_only(book, bobs_book, is_on):
+def test_incognito_is_on_for_one_user_only(book, bobs_book, is_on):
     bobs_book.do(incognito.start, "tab")
     assert not is_on()
 

@@ -42,7 +42,9 @@ def refusal(model: ChatModel) -> str:
     return str(caught.value)
 
 
-def test_it_asks_in_the_shape_of_openai_and_returns_what_is_said(model: ChatModel, endpoint: ChatEndpoint) -> None:
+def test_a_model_is_asked_in_the_shape_of_openai_and_what_it_says_returned(
+    model: ChatModel, endpoint: ChatEndpoint
+) -> None:
     assert complete(model) == "Notes of the model."
     (asked,) = endpoint.requests
     assert (asked["model"], asked["max_tokens"], asked["stream"]) == ("tiny", 77, False)
@@ -163,7 +165,9 @@ def test_who_listens_hears_of_each_time_it_was_asked_and_of_no_other(endpoint: C
     assert heard == [None, None, nothing, None, None, None, "the model endpoint answered HTTP 503"]
 
 
-def test_it_is_asked_again_after_the_pause(endpoint: ChatEndpoint, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_model_that_failed_is_asked_again_after_the_pause(
+    endpoint: ChatEndpoint, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(llm, "PAUSE", 0.05)
     endpoint.status = 503
     model = ChatModel(endpoint.url, "tiny")
@@ -176,7 +180,7 @@ def test_it_is_asked_again_after_the_pause(endpoint: ChatEndpoint, monkeypatch: 
 @pytest.mark.parametrize(
     ("asked", "requests"), [("30", 1), ("0", 2), ("soon", 2), ("Fri, 31 Dec 1999 23:59:59 GMT", 2)]
 )
-def test_it_is_left_alone_for_as_long_as_it_asks(
+def test_a_model_is_left_alone_for_as_long_as_it_asks(
     endpoint: ChatEndpoint, monkeypatch: pytest.MonkeyPatch, asked: str, requests: int
 ) -> None:
     monkeypatch.setattr(llm, "PAUSE", 0.05)

@@ -53,7 +53,7 @@ def test_the_same_role_again_changes_nothing(owner, book, two_admins):
     assert book.one("SELECT count(*) FROM audit_events") == before
 
 
-def test_both_records_tell_of_it_and_their_chains_hold(owner, book, bobs_book, two_admins):
+def test_the_records_of_both_users_tell_of_a_role_and_their_chains_hold(owner, book, bobs_book, two_admins):
     assign(owner, bobs_book.user_id, "user", by=book.user_id)
     for each in (book, bobs_book):
         last = each.all(LINKED, id=bobs_book.user_id)[-1]
@@ -219,7 +219,7 @@ def test_while_an_account_is_erased_the_other_admins_go_on(owner, bobs_book, two
             record(theirs, bobs_book.user_id, "memory.created", actor="test", now=utc_now())
 
 
-def test_both_records_tell_who_was_kept_out(owner, book, bobs_book, two_admins):
+def test_the_records_of_both_users_tell_who_was_kept_out(owner, book, bobs_book, two_admins):
     let_in(owner, bobs_book.user_id, disabled=True, by=book.user_id)
     for each in (book, bobs_book):
         assert each.all(LINKED, id=bobs_book.user_id)[-1]["action"] == "user.disabled"

@@ -78,7 +78,7 @@ def test_a_message_says_all_that_a_prompt_needs(desk: Desk) -> None:
     assert set(message) == {"id", "sequence", "role", "content", "token_count", "created_at"}
 
 
-def test_they_are_read_once_and_then_kept(desk: Desk) -> None:
+def test_messages_are_read_once_and_then_kept(desk: Desk) -> None:
     desk.say("Hello")
     assert desk.said() == ["Hello"]
     with desk.book.session() as session:

@@ -139,11 +139,11 @@ def owner_marks_few(place):
         connection.execute(text("UPDATE memories SET type = 'note' WHERE user_id = :u"), {"u": place.user_id})
 
 
-def test_it_is_not_built_twice(place):
+def test_an_index_is_not_built_twice(place):
     assert maintain_indexes(place.owner, MANY - 1) == []
 
 
-def test_it_goes_with_the_model(place, runtime, new_person):
+def test_an_index_goes_with_its_model(place, runtime, new_person):
     carl = new_person("carl")
     stock(runtime, carl.id, WordModel(seed=13).texts(ENOUGH), now=NOW, vectors=around(place.centres, ENOUGH, seed=2))
     with user_session(runtime.sessions, carl.id) as session:

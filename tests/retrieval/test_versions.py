@@ -124,7 +124,7 @@ def test_the_newest_comes_first_and_the_rest_in_their_order():
 
 
 @pytest.mark.parametrize("total", [0.5, 1.08])
-def test_its_score_says_what_it_gained(total):
+def test_the_score_of_a_version_says_what_it_gained(total):
     """Also where importance and pins gave the other more than any relevance is."""
     best = later(1, total, days=0, vector=HERE)
     first, second = asked_for_first([best, later(2)], PLAIN, question=ASKED, unrelated=0.0)

@@ -71,34 +71,34 @@ def test_no_score_is_below_zero_or_above_the_bound(rows, weight):
 
 
 @pytest.mark.parametrize("question", ["When is it?", "how long did that take", "In which year was it?"])
-def test_it_asks_for_a_time(question):
+def test_a_question_asks_for_a_time(question):
     assert times.asks_when(question)
 
 
 @pytest.mark.parametrize("question", ["Whenever?", "What does he do in his time off?", "How many years of tea?", ""])
-def test_it_asks_for_no_time(question):
+def test_a_question_asks_for_no_time(question):
     assert not times.asks_when(question)
 
 
 @pytest.mark.parametrize("text", ["Yesterday.", "last week we sang", "in 2021", "at 3pm", "on the 4th", "two days ago"])
-def test_it_says_a_time(text):
+def test_a_text_says_a_time(text):
     assert times.says_when(text)
 
 
 @pytest.mark.parametrize("text", ["We sang.", "room 20215", "Maybe", "I lasted", ""])
-def test_it_says_no_time(text):
+def test_a_text_says_no_time(text):
     assert not times.says_when(text)
 
 
 @pytest.mark.parametrize(
     "text", ["We have moved", "It is now Friday", "no longer", "Wim took over", "She has a new car"]
 )
-def test_it_says_a_change(text):
+def test_a_text_says_a_change(text):
     assert times.says_change(text)
 
 
 @pytest.mark.parametrize("text", ["A new car", "We know him", "Moving house", "unchanged", ""])
-def test_it_says_no_change(text):
+def test_a_text_says_no_change(text):
     assert not times.says_change(text)
 
 

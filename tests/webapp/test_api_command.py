@@ -83,7 +83,7 @@ def test_a_command_is_recorded_without_a_memorys_text(agent, ada, notes):
     assert "allergic" not in str(call)
 
 
-def test_that_is_what_was_recalled_last(agent, ada, notes):
+def test_the_word_that_means_what_was_recalled_last(agent, ada, notes):
     say(agent, "what do you know about hazelnut allergic Ada?")
     answer = say(agent, "forget the first one")
     assert (answer["done"], answer["undo"]["ids"]) == (True, [notes["nuts"]])
@@ -130,12 +130,12 @@ def test_a_list_of_which_one_is_gone_for_good_does_not_give_way_to_the_list_befo
     assert memories_of(ada) == 5
 
 
-def test_that_is_what_was_stored_last(agent, ada, notes):
+def test_the_word_that_means_what_was_stored_last(agent, ada, notes):
     stored = say(agent, "remember that Ada rides a red bicycle")["memories"][0]["id"]
     assert say(agent, "forget that")["undo"]["ids"] == [stored]
 
 
-def test_that_is_what_a_tool_stored_or_found(agent, ada, notes):
+def test_the_word_that_means_what_a_tool_stored_or_found(agent, ada, notes):
     stored = agent.tool("memory_add", type="fact", content="Ada owns a canoe").json["id"]
     assert say(agent, "pin that")["memories"][0]["id"] == stored
 

@@ -29,7 +29,7 @@ def test_that_of_one_conversation_is_not_that_of_another(agent, ada, notes):
     assert say(one, "yes")["done"] is True
 
 
-def test_that_is_not_what_another_agent_has_stored(client, agent, ada, notes):
+def test_the_word_that_does_not_mean_what_another_agent_has_stored(client, agent, ada, notes):
     own = agent.store("The spare key hangs in the shed")
     Agent(client, ada.new_token("write")).store("The boat needs a new sail")
     assert listed(say(agent, "pin that")) == {own}

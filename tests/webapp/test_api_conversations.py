@@ -42,7 +42,7 @@ def test_an_external_id_resumes_the_same_conversation(agent):
     assert (again.opened.status_code, again.id, again.head()["title"]) == (200, first.id, "Bees")
 
 
-def test_it_is_resumed_wherever_it_is_when_no_space_is_named(agent, work):
+def test_a_conversation_is_resumed_wherever_it_is_when_no_space_is_named(agent, work):
     first = Talk(agent, external_id="vault-1", space=work)
     assert [Talk(agent, external_id="vault-1").id, Talk(agent, external_id="vault-1", space=None).id] == [first.id] * 2
     assert first.head()["space"] == work
@@ -141,7 +141,7 @@ def test_a_list_of_a_space_holds_that_space(agent, work):
     assert (titles(agent, space=work), titles(agent, space="default")) == (["At work"], ["In the pool"])
 
 
-def test_one_is_found_by_its_external_id(agent):
+def test_a_conversation_is_found_by_its_external_id(agent):
     Talk(agent, title="Other")
     Talk(agent, title="Mine", external_id="vault-1").change(archived=True)
     assert titles(agent, external_id="vault-1") == ["Mine"]
@@ -257,7 +257,7 @@ def test_a_bad_change_changes_nothing(agent, changes, field):
 # --- moved and archived -----------------------------------------------------------------------------------------------
 
 
-def test_it_is_moved_and_taken_back(agent, work):
+def test_a_conversation_is_moved_and_taken_back(agent, work):
     talk = Talk(agent)
     assert talk.change(space=work).json["space"] == work
     assert talk.change(space=None).json["space"] == "default"
@@ -272,7 +272,7 @@ def test_a_move_is_written_into_the_audit_trail(agent, ada, work):
     assert [(str(row.subject_id), row.details) for row in moved] == [(talk.id, {"from": "default", "to": "work"})]
 
 
-def test_it_may_be_written_to_before_and_after_a_move(agent, work):
+def test_a_conversation_may_be_written_to_before_and_after_a_move(agent, work):
     talk = Talk(agent)
     talk.turn("One", "Uno")
     talk.change(space=work)
@@ -337,7 +337,7 @@ def test_deleting_it_again_finds_nothing(agent):
     assert [agent.delete(talk.path).status_code for _ in range(2)] == [200, 404]
 
 
-def test_its_name_is_free_again(agent):
+def test_the_name_of_a_deleted_conversation_is_free_again(agent):
     talk = Talk(agent, external_id="vault-1")
     agent.delete(talk.path)
     assert Talk(agent, external_id="vault-1").opened.status_code == 201

@@ -292,7 +292,7 @@ def test_what_comes_back_is_of_the_library_s_type(talk, format_):
 
 
 @pytest.mark.parametrize("format_", HISTORIES)
-def test_it_grows_by_pieces_and_comes_back_in_pages(talk, format_):
+def test_a_history_grows_by_pieces_and_comes_back_in_pages(talk, format_):
     history = HISTORIES[format_]
     for element in history:
         talk.post({"format": format_, "history": [element]})

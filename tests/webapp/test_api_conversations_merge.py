@@ -98,7 +98,7 @@ def test_their_own_ids_are_recognised(talk):
     assert (added(answer), talk.said()) == ([0], ["One", "One", "One"])
 
 
-def test_one_that_was_stored_without_an_id_is_recognised_by_its_words(talk):
+def test_a_message_that_was_stored_without_an_id_is_recognised_by_its_words(talk):
     talk.say("One")
     answer = merge(talk, [{"role": "user", "content": "One", "client_id": "a"}])
     assert (known(answer), added(answer)) == ([(0, "text")], [])
@@ -147,7 +147,7 @@ def test_what_was_merged_makes_episodes(filled, ada):
     assert texts[2:] == ["user: Three\nassistant: Tres"]
 
 
-def test_it_is_written_into_the_audit_trail_without_its_words(filled, ada):
+def test_a_merge_is_written_into_the_audit_trail_without_its_words(filled, ada):
     merge(filled, as_messages("One", "Uno", "Two", "Dos", "Three"))
     found = rows(ada, "SELECT details FROM audit_events WHERE action = 'conversation.merged'")
     assert [row.details for row in found] == [{"kept": 4, "matched": 4, "added": 1}]

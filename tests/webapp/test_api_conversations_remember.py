@@ -57,7 +57,7 @@ def test_what_the_soft_cap_took_is_said_once(agent, talk, address):
     assert [result["memory"]["trace"]["trimmed"] for result in results] == [[]] * 10
 
 
-def test_it_is_remembered_in_the_space_of_the_conversation(agent, ada):
+def test_a_message_is_remembered_in_the_space_of_its_conversation(agent, ada):
     talk = Talk(agent, space=add_space(ada, "work"))
     talk.say("The deadline is on Friday", remember=True)
     talk.change(space=None)

@@ -46,7 +46,7 @@ def test_what_was_true_can_be_asked(agent):
     assert [told(agent, at=moment) for moment in asked] == [[], ["Bern"], ["Bern"], ["Lisbon"]]
 
 
-def test_one_that_is_told_late_ends_when_the_next_begins(agent):
+def test_a_fact_that_is_told_late_ends_when_the_next_begins(agent):
     stated(agent, "Porto", valid_from=AUTUMN)
     stated(agent, "Bern", valid_from=SPRING)
     assert spans(agent) == {"Bern": (SPRING, AUTUMN), "Porto": (AUTUMN, None)}
@@ -68,7 +68,7 @@ def test_what_is_about_something_else_contradicts_nothing(agent, ada, other):
     assert sorted(told(agent)) == ["Bern", "Lisbon"]
 
 
-def test_one_that_is_told_again_stays_one_with_the_higher_confidence(agent):
+def test_a_fact_that_is_told_again_stays_one_with_the_higher_confidence(agent):
     first = stated(agent, "Bern", confidence=0.4)
     again = agent.post(FACTS, {"subject": "robin", "predicate": "lives in", "object": "BERN", "confidence": 0.8})
     assert (again.status_code, again.json) == (200, {**first, "created": False})
@@ -76,7 +76,7 @@ def test_one_that_is_told_again_stays_one_with_the_higher_confidence(agent):
     assert [fact["confidence"] for fact in agent.get(FACTS).json["facts"]] == [0.8]
 
 
-def test_one_that_two_state_at_once_stays_one(agent, ada, runtime):
+def test_a_fact_that_two_state_at_once_stays_one(agent, ada, runtime):
     """Who came first may be the second to have the space, by the moment at which it came."""
     known, earlier = stated(agent, "Bern"), utc_now() - timedelta(seconds=1)
     said = Statement("Robin", "lives in", "Bern")
@@ -88,7 +88,7 @@ def test_one_that_two_state_at_once_stays_one(agent, ada, runtime):
     assert stated(agent, "Bern", valid_from=SPRING)["created"]
 
 
-def test_one_that_comes_back_is_true_again_from_then(agent):
+def test_a_fact_that_comes_back_is_true_again_from_then(agent):
     for place, since in (("Bern", SPRING), ("Lisbon", SUMMER), ("Bern", AUTUMN)):
         stated(agent, place, valid_from=since)
     found = agent.get(FACTS, ended=True).json["facts"]
@@ -118,14 +118,14 @@ def correct(agent, fact, **changes):
     return agent.patch(f"{FACTS}/{fact}", changes)
 
 
-def test_one_that_is_ended_stays_on_record(agent):
+def test_a_fact_that_is_ended_stays_on_record(agent):
     fact = stated(agent, "Bern", valid_from=SPRING)["id"]
     answer = {"id": fact, "valid_from": SPRING, "valid_until": SUMMER, "ended": []}
     assert correct(agent, fact, valid_until=SUMMER).json == answer
     assert (told(agent), told(agent, ended=True)) == ([], ["Bern"])
 
 
-def test_one_that_was_ended_can_be_made_true_again(agent):
+def test_a_fact_that_was_ended_can_be_made_true_again(agent):
     fact = stated(agent, "Bern", valid_from=SPRING)["id"]
     correct(agent, fact, valid_until=SUMMER)
     assert correct(agent, fact, valid_until=None).json["valid_until"] is None
@@ -141,7 +141,7 @@ def test_what_is_wrong_is_put_right(agent, ada):
     assert details == ({"fields": ["confidence", "object", "valid_from"], "ended": []},)
 
 
-def test_one_that_is_moved_after_what_contradicts_it_ends_that(agent):
+def test_a_fact_that_is_moved_after_what_contradicts_it_ends_that(agent):
     bern, lisbon = (
         stated(agent, place, valid_from=since)["id"] for place, since in (("Bern", SPRING), ("Lisbon", SUMMER))
     )
@@ -222,7 +222,7 @@ def test_a_question_brings_the_facts_of_what_it_names(agent, question, named):
     assert set(told(agent, q=question)) == named
 
 
-def test_one_that_is_deleted_is_gone(agent, ada):
+def test_a_fact_that_is_deleted_is_gone(agent, ada):
     fact = stated(agent, "Bern")["id"]
     assert agent.delete(f"{FACTS}/{fact}").json == {"id": fact, "deleted": True}
     assert (told(agent, ended=True), agent.get(f"{FACTS}/{fact}").status_code) == ([], 404)

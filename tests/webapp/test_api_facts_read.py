@@ -122,7 +122,7 @@ def test_whoever_looks_at_it_says_so(agent, ada, talk, change, status):
     assert agent.get(f"{FACTS}/{fact}").json["extracted"] is (status == 422)
 
 
-def test_it_goes_with_its_conversation_and_what_calls_said_of_it(agent, ada, talk):
+def test_a_fact_that_was_read_goes_with_its_conversation_and_what_calls_said_of_it(agent, ada, talk):
     fact = read_out(ada, talk)
     agent.post("/v1/tools/fact_search", {"query": "Where do I live?"})
     answer = agent.delete(talk.path).json

@@ -9,7 +9,7 @@ from api_agent import Agent
 THEMES = "Themes in memory, by the slug that tools take:"
 
 
-def test_it_names_the_one_tool_that_finds_each_thing(client, ada):
+def test_the_prompt_names_the_one_tool_that_finds_each_thing(client, ada):
     agent = Agent(client, ada.headers)
     agent.tool("fact_add", subject="Robin", predicate="lives in", object="Porto")
     assert agent.tool("memory_search", query="Where does Robin live?", min_score=0).json["results"] == []

@@ -143,7 +143,7 @@ def test_over_the_limit_the_pool_still_has_no_entities(agent):
 
 
 @pytest.mark.parametrize(("second", "left"), [(0, 60), (37, 23), (59, 1)])
-def test_it_is_said_in_how_many_seconds_the_minute_ends(second, left):
+def test_seconds_left_are_those_to_the_end_of_the_minute(second, left):
     assert seconds_left(datetime(2026, 7, 1, 12, 30, second, 999_999, tzinfo=UTC)) == left
 
 

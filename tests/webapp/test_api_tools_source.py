@@ -19,7 +19,7 @@ def add(agent, message_id, **more):
     return agent.tool("memory_add", type="fact", content="Ada lives in Lisbon", source_message_id=message_id, **more)
 
 
-def test_it_links_the_memory_to_the_message(agent, said):
+def test_a_source_links_the_memory_to_the_message(agent, said):
     answer = add(agent, said["id"])
     assert answer.status_code == 201
     entry = agent.entry(answer.json["id"])

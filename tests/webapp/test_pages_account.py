@@ -243,7 +243,7 @@ def test_without_password_and_sentence_nothing_is_erased(ada, browser, form):
     assert len(rows(ada, "SELECT FROM memories")) == 1
 
 
-def test_others_stay(app, ada, bob, browser):
+def test_other_accounts_stay_when_one_is_erased(app, ada, bob, browser):
     stored(bob, "Bob keeps hens")
     erase(browser)
     assert "Bob keeps hens" in at_browser(app, bob).get("/memories").text

@@ -134,7 +134,7 @@ def test_who_loads_the_answer_again_has_its_undo_still(ada, browser, three, act,
 
 
 @pytest.mark.parametrize(("minutes", "offered"), [(9, True), (11, False)])
-def test_it_is_offered_to_undo_it_for_ten_minutes(ada, browser, three, minutes, offered):
+def test_what_was_done_to_many_can_be_undone_for_ten_minutes(ada, browser, three, minutes, offered):
     then = utc_now() - timedelta(minutes=minutes)
     ids = [UUID(each) for each in three]
     with ada.session() as session:
@@ -407,7 +407,7 @@ def test_with_memory_off_nothing_comes_back_until_it_is_on(ada, browser, three):
         ({"act": "archive"}, "Archive 1 memory"),
     ],
 )
-def test_it_is_asked_in_a_sentence_and_leads_back_to_the_same_list(app, ada, form, asked):
+def test_an_act_is_asked_in_a_sentence_and_leads_back_to_the_same_list(app, ada, form, asked):
     browser = at_browser(app, ada)
     chosen = {**form, "id": str(stored(ada, "Ada swims in the sea"))}
     page = led(browser, browser.post("/memories/bulk?q=sea&type=note", data=chosen)).text

@@ -52,7 +52,7 @@ def test_what_holds_replaces_the_other(ada, browser, pair, keep, winner):
     assert rows(ada, "SELECT FROM possible_updates") == []
 
 
-def test_both_may_hold(ada, browser, pair):
+def test_of_two_possible_updates_both_may_hold(ada, browser, pair):
     decide(browser, pair[1], pair[0], "both")
     assert [state(ada, each) for each in pair] == [("active", None)] * 2
     assert rows(ada, "SELECT FROM possible_updates") == []
@@ -210,7 +210,7 @@ def near(ada):
     return ids
 
 
-def test_one_that_comes_near_can_be_replaced_once_that_is_confirmed(ada, browser, near):
+def test_a_memory_that_comes_near_can_be_replaced_once_that_is_confirmed(ada, browser, near):
     path = f"/memories/{near[1]}/replaces/{near[0]}"
     assert f'href="{path}">This one replaces it</a>' in browser.get(f"/memories/{near[1]}/neighbours").text
     asked = browser.get(path).text

@@ -199,7 +199,7 @@ def test_moving_to_where_one_of_the_name_is_merges_the_two(reader: FlaskClient, 
 
 
 @pytest.mark.parametrize("space", ["default", "nowhere", "", "\x00"])
-def test_it_cannot_be_moved_where_there_are_no_entities(reader: FlaskClient, anna: str, space: str) -> None:
+def test_an_entity_cannot_be_moved_where_there_are_none(reader: FlaskClient, anna: str, space: str) -> None:
     assert reader.post(f"{anna}/space", data={"space": space}).status_code == 422
     assert anna in reader.get("/entities?space=work").text
 

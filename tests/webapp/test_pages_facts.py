@@ -65,7 +65,7 @@ def test_what_was_true_on_a_day_is_shown(reader, query, shown):
     assert {place for place in ("Bern", "Lisbon") if f"lives in {place}" in text} == shown
 
 
-def test_others_stay_true_beside_what_is_said_to_be_one_of_many(reader):
+def test_facts_stay_true_beside_one_that_is_said_to_be_one_of_many(reader):
     for name in ("Ada", "Bob"):
         page = stated(reader, predicate="knows", object=name, beside="true")
     assert ("knows Ada" in page, "knows Bob" in page) == (True, True)
@@ -162,13 +162,13 @@ def test_what_is_left_in_the_form_as_it_was_stays_as_it_is_by_now(reader, agent,
     ]
 
 
-def test_one_that_has_ended_does_not_end_once_more(reader, agent, fact):
+def test_a_fact_that_has_ended_does_not_end_once_more(reader, agent, fact):
     agent.patch(f"/v1{fact}", {"valid_until": "2024-06-01T12:00:00Z"})
     assert "It had ended already, on 2024-06-01." in words(reader.post(f"{fact}/end", follow_redirects=True))
     assert agent.get(f"/v1{fact}").json["valid_until"] == "2024-06-01T12:00:00+00:00"
 
 
-def test_one_that_has_not_begun_cannot_end(reader):
+def test_a_fact_that_has_not_begun_is_not_true_and_cannot_end(reader):
     page = stated(reader, since="2924-03-01")
     assert "lives in Bern" not in page
     text = words(reader.get("/facts?ended=yes"))
@@ -291,7 +291,7 @@ def test_who_goes_through_a_list_stays_in_it(reader, read, ada):
         assert reader.post(address, headers={"Referer": before}).location == after
 
 
-def test_its_conversation_leads_to_it_and_says_that_it_goes_along(reader, read, ada):
+def test_a_conversation_leads_to_the_facts_of_it_and_says_that_they_go_along(reader, read, ada):
     (link,) = re.findall(r'href="(/facts[^"]*)">1 fact<', reader.get(read.page).text)
     page = words(reader.get(unescape(link)))
     assert ("lives in Bern" in page, "Of one conversation" in page) == (True, True)

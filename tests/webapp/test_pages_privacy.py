@@ -14,7 +14,7 @@ def browser(app, ada):
 
 
 @pytest.mark.parametrize("path", PAGES)
-def test_both_switches_are_on_every_page(browser, path):
+def test_the_switches_of_memory_and_incognito_are_on_every_page(browser, path):
     page = browser.get(path).text
     assert 'action="/memory/off"' in page
     assert 'action="/incognito/start"' in page

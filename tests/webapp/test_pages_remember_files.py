@@ -112,7 +112,7 @@ def test_in_incognito_nothing_comes_in(reader: FlaskClient, ada) -> None:
     assert memories_of(ada) == 0
 
 
-def test_they_come_into_the_space_that_is_chosen(reader: FlaskClient, ada) -> None:
+def test_notes_come_into_the_space_that_is_chosen(reader: FlaskClient, ada) -> None:
     reader.post("/spaces", data={"name": "Attic", "slug": "attic"})
     send(reader, KEYS, space="attic")
     found = rows(ada, "SELECT DISTINCT s.slug FROM memories m JOIN spaces s ON s.id = m.space_id")

@@ -330,7 +330,7 @@ def texts_of(person) -> set[str]:
     return {row.text for row in rows(person, "SELECT text FROM memories")}
 
 
-def test_that_is_what_the_search_page_found(reader: FlaskClient, ada) -> None:
+def test_the_word_that_means_what_the_search_page_found(reader: FlaskClient, ada) -> None:
     reader.get("/search?q=bakery")
     assert "I forgot “" in commanded(reader, "forget that")
     assert texts_of(ada) == {"Ada is allergic to hazelnuts."}

@@ -19,7 +19,7 @@ HALF_A_HEAD = b"GET /login HTTP/1.1\r\nHost:"
 LAST = b"GET /healthz HTTP/1.0\r\n\r\n"
 
 
-def test_they_do_not_keep_others_out(runtime, home, database_url) -> None:
+def test_silent_clients_do_not_keep_others_out(runtime, home, database_url) -> None:
     with serving(runtime, home, database_url) as port:
         # Each of them is waited for, for two seconds, and not one after the other.
         staying = [socket.create_connection(("127.0.0.1", port), timeout=THREADS / 2) for _ in range(THREADS)]
