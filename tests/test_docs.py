@@ -91,9 +91,10 @@ def test_every_link_between_the_pages_leads_to_a_heading(name: str) -> None:
     ] == []
 
 
-def test_the_page_about_the_search_has_every_module_of_it() -> None:
-    modules = {path.name for path in (ROOT / "retrieval").iterdir()} - {"__init__.py", "__pycache__"}
-    assert set(re.findall(r"`(\w+\.(?:py|npz))`", DOCS["search.md"])) == modules
+@pytest.mark.parametrize(("page", "package"), [("search.md", "retrieval"), ("memory.md", "memory")])
+def test_the_page_about_a_package_has_every_module_of_it(page: str, package: str) -> None:
+    modules = {path.name for path in (ROOT / package).iterdir() if path.suffix in {".py", ".npz"}} - {"__init__.py"}
+    assert set(re.findall(r"`(\w+\.(?:py|npz))`", DOCS[page])) == modules
 
 
 def test_the_page_of_decisions_begins_with_a_list_of_them() -> None:
