@@ -17,7 +17,7 @@ from memory.errors import InvalidError, NotFoundError
 from memory.models import Conversation
 from webapp.context import credential, runtime, session, utc_now
 from webapp.guards import is_named, may_read
-from webapp.operations import is_incognito, readable_entry, space_at, visible_entry
+from webapp.operations import found_entry, is_incognito, space_at, visible_entry
 from webapp.recording import place_of_request
 
 # The most memories that are listed, or that one confirmation names.
@@ -167,7 +167,7 @@ def listed(ids: Sequence[UUID], *, shared: bool = False) -> tuple[Item, ...]:
     items = []
     for memory_id in dict.fromkeys(ids):
         try:
-            entry = readable_entry(memory_id)[0] if shared else visible_entry(memory_id)
+            entry = found_entry(memory_id)[0] if shared else visible_entry(memory_id)
         except NotFoundError:
             continue
         memory = entry.memory

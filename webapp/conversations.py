@@ -24,7 +24,15 @@ from tasks.embedding import nudge
 from webapp.api.conversation_schemas import StreamHead, appended_json, conversation_json, merged_json
 from webapp.context import credential, request_id, runtime, session, utc_now
 from webapp.guards import bearer_required
-from webapp.operations import incognito_spaces, is_incognito, refuse_in_incognito, scope_for, space_at, space_for
+from webapp.operations import (
+    NOTHING_RECALLED,
+    incognito_spaces,
+    is_incognito,
+    refuse_in_incognito,
+    scope_for,
+    space_at,
+    space_for,
+)
 from webapp.streams import Streamed, patience, read_stream
 from webapp.tools import TOOLS
 
@@ -39,7 +47,7 @@ def readable_thread(conversation_id: UUID) -> Thread:
     """Return a conversation that may be read now; raises `RefusedError` in an incognito session."""
     thread = visible_thread(conversation_id)
     if is_incognito(space_at(thread.conversation.space_id)):
-        raise RefusedError("incognito", "this session is incognito: nothing is recalled")
+        raise RefusedError("incognito", NOTHING_RECALLED)
     return thread
 
 

@@ -31,6 +31,7 @@ from tasks.embedding import nudge
 from webapp.context import credential, runtime, session, utc_now
 
 NOTHING_STORED = "this session is incognito: nothing is stored"
+NOTHING_RECALLED = "this session is incognito: nothing is recalled"
 
 
 def space_at(space_id: UUID) -> Space:
@@ -199,7 +200,15 @@ def visible_entry(memory_id: UUID) -> Entry:
     return without_foreign_source(entry)
 
 
-def readable_entry(memory_id: UUID) -> tuple[Entry, Space]:
+def readable_entry(memory_id: UUID) -> Entry:
+    """Return one memory that may be read now; raises `RefusedError` in an incognito session."""
+    entry = visible_entry(memory_id)
+    if is_incognito(space_for(entry.space)):
+        raise RefusedError("incognito", NOTHING_RECALLED)
+    return entry
+
+
+def found_entry(memory_id: UUID) -> tuple[Entry, Space]:
     """Return one memory, and the space whose switches hold for reading it; raises `NotFoundError` as `visible_entry`.
 
     A confined token reads in its own space what is shared with it, too.

@@ -27,7 +27,15 @@ from webapp.api.blueprint import api_blueprint
 from webapp.api.schemas import Cursor, Line, Query, Slug, Strict, moment
 from webapp.context import credential, session, utc_now
 from webapp.guards import may_read, needs
-from webapp.operations import incognito_spaces, is_incognito, refuse_in_incognito, scope_for, space_at, space_for
+from webapp.operations import (
+    NOTHING_RECALLED,
+    incognito_spaces,
+    is_incognito,
+    refuse_in_incognito,
+    scope_for,
+    space_at,
+    space_for,
+)
 from webapp.tools.entities import NO_ENTITIES
 
 bp = api_blueprint("entities", "Who and what is named, space by space", "/v1/entities")
@@ -87,7 +95,7 @@ def read(path: EntityPath, query: MentionsQuery) -> Response:
     """Answer the notes, and a page of mentions: the episode or memory that each stands in, and whose words they are."""
     named = _visible(path.entity_id)
     if is_incognito(space_at(named.entity.space_id)):
-        raise RefusedError("incognito", "this session is incognito: nothing is recalled")
+        raise RefusedError("incognito", NOTHING_RECALLED)
     page = list_mentions(
         session(), credential().user_id, path.entity_id, limit=query.limit, cursor=query.cursor, now=utc_now()
     )

@@ -44,8 +44,10 @@ from webapp.api.tool_calls import UsesQuery, own_calls_only, use_json
 from webapp.context import credential, session, utc_now
 from webapp.guards import needs, of_many
 from webapp.operations import (
+    NOTHING_RECALLED,
     bring_back,
     change,
+    found_entry,
     incognito_spaces,
     is_incognito,
     readable_entry,
@@ -53,9 +55,7 @@ from webapp.operations import (
     restore_version,
     scope_for,
     set_pin,
-    space_for,
     store,
-    visible_entry,
     without_foreign_source,
 )
 from webapp.sources import NO_SOURCE, unknown_sources
@@ -146,9 +146,9 @@ def read(path: EntryPath) -> Response:
 
     A token of one space reads what is shared with that space, too.
     """
-    entry, space = readable_entry(path.entry_id)
+    entry, space = found_entry(path.entry_id)
     if is_incognito(space):
-        raise RefusedError("incognito", "this session is incognito: nothing is recalled")
+        raise RefusedError("incognito", NOTHING_RECALLED)
     own = entry.memory.space_id == space.id
     links = possible_updates(session(), credential().user_id, path.entry_id) if own else ()
     updates = [{"id": str(memory.id), "text": memory.text, "differs_in": link.differs_in} for link, memory in links]
@@ -159,9 +159,7 @@ def read(path: EntryPath) -> Response:
 @needs("read")
 def list_uses(path: EntryPath, query: UsesQuery) -> Response:
     """Answer which calls received the memory: when, by which token, in which conversation, at which rank."""
-    entry = visible_entry(path.entry_id)
-    if is_incognito(space_for(entry.space)):
-        raise RefusedError("incognito", "this session is incognito: nothing is recalled")
+    readable_entry(path.entry_id)
     page = uses(
         session(),
         credential().user_id,
@@ -178,9 +176,7 @@ def list_uses(path: EntryPath, query: UsesQuery) -> Response:
 @needs("read")
 def revisions(path: EntryPath, query: RevisionsQuery) -> Response:
     """Answer the versions that were replaced, the newest first: what each said, what changed then, by whom and when."""
-    entry = visible_entry(path.entry_id)
-    if is_incognito(space_for(entry.space)):
-        raise RefusedError("incognito", "this session is incognito: nothing is recalled")
+    readable_entry(path.entry_id)
     found = list_revisions(session(), credential().user_id, path.entry_id, limit=query.limit, before=query.before)
     shown = [_revision_json(version) for version in found.versions]
     return jsonify({"current": found.current, "revisions": shown, "next_before": found.next_before})

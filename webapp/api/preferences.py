@@ -27,7 +27,7 @@ from webapp.api.schemas import Query, Strict, Text, moment
 from webapp.context import credential, session, utc_now
 from webapp.errors import problem
 from webapp.guards import may_read, needs
-from webapp.operations import is_incognito, refuse_in_incognito, space_for
+from webapp.operations import NOTHING_RECALLED, is_incognito, refuse_in_incognito, space_for
 
 bp = api_blueprint("preferences", "How the user likes things done", "/v1/preferences")
 
@@ -163,7 +163,7 @@ def _refuse_confined() -> None:
 
 def _hide_in_incognito() -> None:
     if is_incognito(space_for(None)):
-        raise RefusedError("incognito", "this session is incognito: nothing is recalled")
+        raise RefusedError("incognito", NOTHING_RECALLED)
 
 
 def _shown(row: Preferences, **more: Any) -> Response:

@@ -38,7 +38,7 @@ from webapp.api.schemas import (
 )
 from webapp.context import credential, session, zone
 from webapp.guards import may_read
-from webapp.operations import change, implied_space, readable_entry, remove, silent_spaces, skipped, space_for, store
+from webapp.operations import change, found_entry, implied_space, remove, silent_spaces, skipped, space_for, store
 from webapp.recall import find
 from webapp.recording import hits_of, recalled
 from webapp.sources import NO_SOURCE, unknown_sources
@@ -243,7 +243,7 @@ def _add(arguments: AddArguments) -> ToolResult:
 
 
 def _get(arguments: ItemArguments) -> ToolResult:
-    entry, space = readable_entry(arguments.item_id)
+    entry, space = found_entry(arguments.item_id)
     if why := skipped(space):
         return ToolResult({"item": None, "degraded": [why]}, {"degraded": [why]}, private=True)
     own = entry.memory.space_id == space.id
