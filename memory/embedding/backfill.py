@@ -13,7 +13,7 @@ from uuid import UUID
 import numpy as np
 from numpy.typing import NDArray
 from sqlalchemy import func, select
-from sqlalchemy.exc import OperationalError, SQLAlchemyError
+from sqlalchemy.exc import OperationalError
 from sqlalchemy.orm import Session, sessionmaker
 from sqlalchemy.sql.functions import Function
 from tenacity import Retrying, before_sleep_log, retry_if_exception_type, wait_exponential
@@ -23,13 +23,14 @@ from memory.database import user_session
 from memory.embedding import queue
 from memory.embedding.base import EmbeddingError
 from memory.embedding.cache import Vector
+from memory.embedding.claims import Claims
 from memory.embedding.models import flip_if_complete, note_success, reconcile, rest, user_models
 from memory.embedding.passages import passages
 from memory.embedding.providers import Providers
 from memory.embedding.queue import Job, Made
-from memory.errors import DomainError, first_line
+from memory.errors import DomainError
 from memory.models import EmbeddingModel, Memory
-from memory.shelves import MEMORIES, Shelf
+from memory.shelves import MEMORIES
 
 logger = logging.getLogger(__name__)
 
@@ -198,7 +199,7 @@ class Backfill:
         absence = away.get(provider)
         if absence is None or self._clock() >= absence.until:
             try:
-                for batch in _portions(jobs):
+                for batch in _by_size(jobs):
                     self._embed(model, batch, claims)
             except ProviderAwayError as error:
                 times = 1 if absence is None else absence.times + 1
@@ -376,52 +377,7 @@ class Backfill:
             queue.release(session, jobs, self._clock())
 
 
-class Claims:
-    """Renews the claims of a step from a thread while they are worked on."""
-
-    def __init__(self, sessions: sessionmaker[Session], jobs: Sequence[Job], clock: Clock) -> None:
-        self._sessions = sessions
-        self._clock = clock
-        self._open = {_key(job): job for job in jobs}
-        self._done = threading.Event()
-        self._thread = threading.Thread(target=self._renew_often, name="embedding-claims", daemon=True)
-
-    def __enter__(self) -> Claims:
-        if self._open:
-            self._thread.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._done.set()
-        if self._thread.is_alive():
-            self._thread.join()
-
-    def settle(self, jobs: Sequence[Job]) -> None:
-        """Renew these no more."""
-        for job in jobs:
-            self._open.pop(_key(job), None)
-
-    def open(self, jobs: Sequence[Job]) -> list[Job]:
-        """Return those that are not settled yet."""
-        return [job for job in jobs if _key(job) in self._open]
-
-    def _renew_often(self) -> None:
-        while not self._done.wait(queue.LEASE.total_seconds() / 3):
-            try:
-                self.renew()
-            except SQLAlchemyError as error:
-                # The next round tries again; if none gets through, the claims lapse, which costs work but no row.
-                logger.warning("claims were not renewed: %s", first_line(error))
-
-    def renew(self) -> None:
-        """Renew what is not settled yet."""
-        jobs = sorted(self._open.values(), key=_model_of)
-        for user_id, mine in groupby(jobs, key=lambda job: job.user_id):
-            with user_session(self._sessions, user_id) as session:
-                queue.renew(session, list(mine), self._clock())
-
-
-def _portions(jobs: Iterable[Job]) -> Iterator[list[Job]]:
+def _by_size(jobs: Iterable[Job]) -> Iterator[list[Job]]:
     """Cut jobs into lists of at most `PORTION` characters, or of one text that has more."""
     portion: list[Job] = []
     size = 0
@@ -433,10 +389,6 @@ def _portions(jobs: Iterable[Job]) -> Iterator[list[Job]]:
         size += len(job.text)
     if portion:
         yield portion
-
-
-def _key(job: Job) -> tuple[Shelf, UUID, UUID]:
-    return (job.shelf, job.item_id, job.model_id)
 
 
 def _model_of(job: Job) -> tuple[UUID, UUID]:

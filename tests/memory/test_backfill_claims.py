@@ -15,7 +15,7 @@ from sqlalchemy.orm import sessionmaker
 from memory.database import make_engine
 from memory.edit import update
 from memory.embedding import queue
-from memory.embedding.backfill import Claims
+from memory.embedding.claims import Claims
 
 
 def test_a_text_that_changes_while_it_is_embedded_keeps_waiting(work, provider):
