@@ -49,9 +49,10 @@ _MEMORY = ShelfSql(
   AND (m.expires_at IS NULL OR m.expires_at > %(now)s)""",
     shown="""m.text, m.type, m.role, t.slug AS theme, m.tags, m.source_ids, s.text AS summary,
        CASE WHEN m.repeat_count > 0 OR m.version > 1 THEN m.updated_at END AS said_again""",
-    # A summary that names a long memory as its source stands in for it, unless that says something else by now, or this
-    # is a roll-up of many. The length is asked inside, where it spares the scan: a condition of the join is tried on
-    # what the scan has brought.
+    # A summary that names a long memory as its source stands in for it, unless the memory's text was changed after the
+    # summary was last written, or the summary is a roll-up of many memories (its role is "system"). `long_text` is
+    # compared inside the subquery, where it saves the scan; as a condition of the join it would be tried on what the
+    # scan had already read.
     joined="""
 LEFT JOIN themes t ON t.user_id = m.user_id AND t.id = m.theme_id
 LEFT JOIN LATERAL (
@@ -81,8 +82,9 @@ _EPISODE = ShelfSql(
     narrows=_RECENT,
     ranked="""0.0::float8 AS importance, false AS pinned, m.previous_id,
        false AS is_said, NULL AS head, octet_length(m.text) AS size""",
-    # Each looks up its conversation by the key. A condition on the space would be one more way into the conversations,
-    # which the planner holds for next to none: all that is listed would be compared with all of them.
+    # Each episode looks up its conversation by the key. A join with a condition on the space would give the planner
+    # another way into the conversations; it takes those of a space for next to none, and would compare every listed
+    # episode with every one of them.
     served="""(SELECT c.space_id = %(space_id)s AND c.archived_at IS NULL FROM conversations c
       WHERE c.user_id = m.user_id AND c.id = m.conversation_id)""",
     shown="""m.text, 'episode' AS type, 'user' AS role, NULL AS theme, '{{}}'::text[] AS tags,
@@ -97,7 +99,7 @@ _ENTITY = ShelfSql(
     narrows=_RECENT,
     ranked="""0.0::float8 AS importance, false AS pinned, NULL::uuid AS previous_id,
        false AS is_said, NULL AS head, 0 AS size""",
-    # One that nothing in force names has only its name.
+    # An entity that no active memory mentions has nothing to show but its name.
     served="m.space_id = %(space_id)s AND m.mentions > 0",
     shown="""concat_ws(E'\\n', m.name, nullif(m.notes, '')) AS text, m.type, 'system' AS role, NULL AS theme,
        '{{}}'::text[] AS tags, ARRAY[m.name] AS source_ids, NULL AS summary, NULL AS said_again""",
@@ -120,9 +122,9 @@ _SHELVES = {MEMORIES: _MEMORY, SHARED: _SHARED, EPISODES: _EPISODE, ENTITIES: _E
 
 _NARROWED = "JOIN {items} m ON m.user_id = x.user_id AND m.id = x.{item}{narrows}"
 
-# Keeps the planner to one look into the index for each word: taking user and space to have nothing to do with one
-# another, it holds a space among those of many users for next to empty, and would read all that it has. Not where the
-# scope is many conversations, which each word would look up anew.
+# Makes the planner look each word up in the index by itself. It takes user and space to be independent of one another,
+# so with many users it expects a space to be next to empty, and would read all postings of the space. Left out for
+# episodes, whose scope is many conversations: there each word would be looked up once for each of them.
 _APIECE = " OFFSET 0"
 
 

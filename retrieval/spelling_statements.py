@@ -7,8 +7,9 @@ from functools import cache
 from memory.shelves import Shelf
 from retrieval.shelf_sql import filled
 
-# The words of a scope with a first letter, or with one that only other languages have, and how many items have each.
-# Two ranges and not one condition: each is read from the index alone, where both together would read the table.
+# The words of a scope that begin with a given letter, or with a letter that only other languages than English have, and
+# how many items have each. The two ranges are two queries: each is answered from the index alone, whereas one query for
+# both would read the table.
 _VOCABULARY = """
 SELECT x.lexeme, count(*) FROM {postings} x
 WHERE x.user_id = %(user_id)s AND {in_scope} AND {worded}
@@ -23,8 +24,9 @@ GROUP BY x.lexeme
 _WORDED = """char_length(x.lexeme) BETWEEN %(shortest)s AND %(longest)s
   AND (NOT %(accented)s OR octet_length(x.lexeme) > char_length(x.lexeme))"""
 
-# The lexemes of a scope that some forms of words have, by the places of these: to the index the parts of "air-fryer"
-# are words too. Asked for as one list they are found in one walk of the index, each by itself in four times as long.
+# The lexemes of a scope that some forms of words have, each with the place of its form in the list. One form may have
+# several, as the index also keeps the parts of "air-fryer" as words. All lexemes are asked for in one list, which takes
+# one walk of the index; asking for each by itself takes four times as long.
 _FORMED = """
 WITH formed AS MATERIALIZED (
     SELECT f.place, q.lexeme COLLATE "C" AS lexeme
@@ -38,7 +40,8 @@ SELECT f.place, f.lexeme FROM formed f JOIN (
 ) held USING (lexeme) ORDER BY f.place, f.lexeme
 """
 
-# The words of a scope that have one of some parts and are not that part alone: they are all read.
+# The words of a scope that contain one of some parts and also a sign that is neither letter nor figure. All words of
+# the scope are read.
 _HOLDING = """
 SELECT x.lexeme FROM {postings} x
 WHERE x.user_id = %(user_id)s AND {in_scope} AND x.lexeme LIKE ANY(%(parts)s::text[])

@@ -12,20 +12,22 @@ from functools import cache, lru_cache
 from memory.shelves import Shelf
 from retrieval.shelf_sql import filled
 
-# The distance itself is selected, not the cosine: an expression that is also the sort key is worked out once a row.
-# A vector that is there is ready, and that is cheaper to ask of every row than what its state says.
+# The distance itself is selected and not the cosine: an expression that is also the sort key is computed once for each
+# row. A row that has a vector is ready to be searched, and `vector IS NOT NULL` costs less to ask of every row than its
+# state does.
 _NEAREST = """
 SELECT x.{item} AS id, x.{scope} AS scope_id, {vector} <=> %(vector)s::halfvec AS distance FROM {vectors} x {narrowed}
 WHERE x.user_id = %(user_id)s AND {in_scope} AND x.model_id = {model} AND x.live AND x.vector IS NOT NULL
 ORDER BY distance LIMIT {depth}
 """
 
-# What an index gives late may be nearer than what came before. The sum keeps the planner from believing that it is not.
+# The HNSW index may return a nearer item after a farther one, so its result is sorted once more. Without `+ 0` the
+# planner would take the rows for sorted already and leave the sort out.
 _SORTED = "WITH near AS MATERIALIZED ({near}) SELECT * FROM near ORDER BY distance + 0"
 
-# A long text is as near as the nearest of its passages: one vector of everything says little of each. They are not in
-# the index, and all are compared, those of the few texts that are long. By their distance, so what an index gives late
-# is put in its place as well.
+# A long text counts as near as the nearest of its passages, because a single vector of the whole text says little about
+# each part. Passages are not in the index, so those of all long texts in the scope are compared; there are few. The
+# sort at the end also puts the index's own result in order (see `_SORTED`).
 _WITH_PASSAGES = """
 WITH near AS MATERIALIZED ({near}), long AS MATERIALIZED (
     SELECT x.{item} AS id, x.{scope} AS scope_id, {nearest_passage} AS distance FROM {vectors} x {narrowed}
@@ -36,10 +38,11 @@ GROUP BY f.id, f.scope_id ORDER BY min(f.distance) LIMIT {depth}
 """
 _NEAREST_PASSAGE = "(SELECT min(p.vector <=> %(vector)s::halfvec) FROM unnest({row}.passages) AS p(vector))"
 
-# BM25 as in Robertson and Zaragoza 2009, "The Probabilistic Relevance Framework", in the form of Lucene 8 and
-# later: idf = ln(1 + (N - df + 0.5) / (df + 0.5)), summed over the question's distinct lexemes that an item
-# contains (OR, not AND), with N and the mean length of the caller's scope; `longest` is as in `retrieval.words`. With
-# every item come the question's words and their idf, so that items of the other leg can be scored by them there.
+# BM25 as in Robertson and Zaragoza 2009, "The Probabilistic Relevance Framework", in the form of Lucene 8 and later:
+# idf = ln(1 + (N - df + 0.5) / (df + 0.5)), summed over the question's distinct lexemes that an item contains (OR, not
+# AND). N and the mean length are those of the caller's scope; `longest` is explained in `retrieval.words`. Every row
+# also carries the question's words and their idf, so that the ranking can score by them the items that only the
+# semantic leg listed.
 _KEYWORD = """
 WITH scope AS MATERIALIZED ({statistics}
 ), counted AS MATERIALIZED (
@@ -77,9 +80,10 @@ SELECT x.{item} FROM words w CROSS JOIN LATERAL (
 GROUP BY x.{item} HAVING count(*) = (SELECT count(*) FROM words) ORDER BY x.{item} DESC LIMIT %(most)s
 """
 
-# The items that have each of some pictures, which are no words to the index: all texts are read. Scored as words are,
-# all of them together as one word. To the pool they say how often each item has that. Where no item of the scope has a
-# word, their mean length is nothing to divide by.
+# The items that have each of some pictures (emoji). The index keeps no pictures, so the texts of the whole scope are
+# read. The pictures together are scored as BM25 scores one word, and `often`, how many times an item has all of them,
+# goes into the pool. In a scope without a single indexed word the mean length is 0; 1 stands in for it, as it is
+# divided by.
 _PICTURED = """
 WITH scope AS MATERIALIZED ({statistics}
 ), found AS MATERIALIZED (
@@ -105,12 +109,12 @@ ORDER BY f.often / (f.often + %(k1)s::float8 * (1 - %(b)s::float8 + %(b)s::float
 ))) DESC, f.id DESC LIMIT %(depth)s
 """
 
-# What either leg listed, and the neighbours of the best of them: each row with what ranking needs and no more. With it
-# come how often it has which of the question's words, and the distance that the semantic leg did not say; the CASE
-# spares looking up what is known. Words and ids are gathered as one: a join of the two, of which nobody can foretell
-# how few the words are, would compare each with each. Every place is above 0; asking for that lets the planner expect
-# three words instead of ten, without which it would rather read all postings of a small database. Each row, too, is
-# looked up by itself.
+# The candidates of both legs, and the neighbours of the best of them, each with what ranking needs and no more: also
+# which of the question's words it has and how often, and its distance where the semantic leg did not give one. The CASE
+# saves looking up a vector whose distance is already known. Words and ids are put together with UNION ALL and grouped:
+# for a join of the two the planner cannot tell how few words there are, and would compare every word with every id.
+# `place > 0` is always true, but makes the planner expect three words instead of ten; expecting ten, it would read all
+# postings of a small database. `OFFSET 0` makes it look up each row by its key.
 _POOL = """
 WITH pool AS MATERIALIZED (
     SELECT l.id FROM unnest(%(listed)b::uuid[]) AS l(id){beside}
@@ -149,8 +153,9 @@ _BESIDE = """
     UNION
     SELECT m.id FROM {items} m WHERE m.user_id = %(user_id)s AND m.previous_id = ANY(%(best)b::uuid[])"""
 
-# The texts that have most of some lexemes, or of what lies between two; of those that have as much, the latest first.
-# Each is looked up by itself, as nobody can foretell how few there are.
+# The items that have the most of some lexemes, each given as a range from `first` to `last` (which may be the same); of
+# equally good ones the latest first. `OFFSET 0` makes the planner look up each range, and each item, by itself, as it
+# cannot tell how few there are.
 _SPELLED = """
 SELECT m.id, {text} AS text, m.created_at FROM (
     SELECT x.{item} AS id, sum(p.weight) AS n
@@ -163,9 +168,10 @@ SELECT m.id, {text} AS text, m.created_at FROM (
 WHERE {served} ORDER BY f.n DESC, m.id DESC
 """
 
-# The texts that have one of the words of a query and were kept in the time that this asks for, the nearest to a moment
-# first; what was said again was kept then, too. By its words alone each would be looked up by itself. What was kept at
-# another time and only once is put aside first.
+# The memories that match one of several queries and were kept in the time that goes with it, the nearest to `start`
+# first. A memory that was said again counts as kept at that time, too. The first condition on the time is implied by
+# the second; it is there to drop cheaply the memories that were kept once, at another time, before the words of the
+# rest are looked at.
 _KEPT_NEAR = """
 SELECT m.id, {text} AS text, k.kept FROM {items} m
 CROSS JOIN LATERAL (VALUES (m.created_at), (CASE WHEN m.repeat_count > 0 THEN m.updated_at END)) AS k(kept)
@@ -181,10 +187,10 @@ WHERE m.user_id = %(user_id)s AND {served}{narrows}
 ORDER BY abs(extract(epoch FROM k.kept - %(start)s)), m.id LIMIT %(most)s
 """
 
-# The items that have a name whose signs the index does not keep. Where it keeps the letters, as of "C#", those that
-# have them are read, and those that have them written out, as "csharp"; of "AT&T" it keeps nothing, and all are, most
-# of them for the sign alone. All ids come, in one row even where there are none: what is not among them lacks the name,
-# however it was found.
+# The items that have a name with signs that the index does not keep. Of "C#" the index keeps the letter: the items read
+# are those that have "c", and those that have the name written out, "csharp". Of "AT&T" it keeps nothing: all items of
+# the scope are looked at, and most are dropped because they lack the sign. The ids come as one array in one row, also
+# when there are none: an item that is not among them does not have the name, whichever leg found it.
 _SIGNED = """
 WITH scope AS MATERIALIZED ({statistics}
 ), parts AS MATERIALIZED (
@@ -220,9 +226,9 @@ WHERE m.user_id = %(user_id)s AND {served}{narrows} AND m.created_at >= %(start)
 ORDER BY m.created_at DESC, m.id LIMIT %(depth)s
 """
 
-# The rest, for the few that may be shown, as long as they still may. The vector comes in its binary form, as parsing
-# its text would cost more than everything else here; of a long text it is that of the passage which comes nearest, the
-# first of the `places`.
+# What is shown of an item, for the few that are returned, if they may still be shown. The vector comes in its binary
+# form, as parsing its text would cost more than the rest of the statement. For a long text it is the vector of the
+# passage nearest to the question, which is the first of `places`.
 _WIDE = """
 SELECT m.id, {shown}, halfvec_send(coalesce(p.vector, e.vector)) AS vector, p.places
 FROM unnest(%(ids)b::uuid[]) AS i(id) CROSS JOIN LATERAL (
@@ -243,9 +249,10 @@ LEFT JOIN LATERAL (
 WHERE {served}
 """
 
-# Lost scores are computed again, so a transaction that writes nothing else need not wait for the disk, nor for who is
-# changing or forgetting some of these memories just now: those are left out. In the order of their ids, so that no two
-# searches lock each other out.
+# Saves the scores of the memories that a search returned. A lost score is computed again by the next search, so the
+# transaction need not wait for the disk; nor for someone who is changing or forgetting one of the memories at this
+# moment: SKIP LOCKED leaves that one out. The rows are locked in the order of their ids, so that no two searches lock
+# each other out.
 _SAVING = """
 WITH there AS MATERIALIZED (
     SELECT m.id FROM memories m WHERE m.user_id = %(user_id)s AND m.id = ANY(%(ids)b::uuid[])
