@@ -17,13 +17,14 @@ N = TypeVar("N", int, float)
 
 SHORTEST_SECRET = 32
 PREFIX = "COMMONPLACE_"
-# What others read: the file of the secret in its place, `bench http`, and the tests of other memory systems.
+# Read elsewhere: the path of the file that holds the secret, the token of `bench http`, and a switch of the tests of
+# other memory systems.
 _READ_ELSEWHERE = ("SECRET_KEY_FILE", "TOKEN", "TEST_PEERS")
-# Kubernetes tells every container of a service that is called like us.
+# Kubernetes sets these in every container when a service has the same name as this program.
 _OF_A_SERVICE = re.compile(rf"{PREFIX}(SERVICE_HOST|SERVICE_PORT(_\w+)?|PORT_\d+_\w+)")
-# These two have names that others know, too.
+# These two have names that other programs read, too, so they carry no prefix.
 _WITHOUT_PREFIX = ("DATABASE_URL", "REDIS_URL")
-# As SQLAlchemy reads them: more than the standard allows may stand in a password.
+# Matches what SQLAlchemy takes for user and password: a password may contain more than the URL standard allows.
 CREDENTIALS = re.compile(r"(?<=://)[^:/]*(?::[^@]*)?@")
 
 
@@ -169,7 +170,7 @@ def _url(env: Mapping[str, str], name: str, schemes: set[str]) -> str | None:
     if parts.netloc.endswith(":"):
         raise ConfigError(f"{name} has no port behind its colon")
     if "postgresql" in schemes and not parts.path.strip("/"):
-        # Its role is named after it.
+        # Not left to default: the role that the program connects with is named after the database.
         raise ConfigError(f"{name} names no database: its name follows the host, as in postgresql://localhost/notes")
     # A database or Redis without a host is one on this machine.
     if host is None and "http" in schemes:
@@ -240,7 +241,7 @@ def _sync_names(folder: Path) -> None:
     try:
         os.fsync(descriptor)
     except OSError as error:
-        # Some file systems cannot be asked for that.
+        # Some file systems cannot sync a folder; that is no failure.
         if error.errno not in {errno.EBADF, errno.EINVAL}:
             raise
     finally:

@@ -21,7 +21,7 @@ TOKEN_BUDGET = 4_000
 PAGE = 50
 WARM_UP = 20
 ROUNDS = 50
-# Beside the long one, so that a page of the list is full and there are more.
+# Other conversations beside the long one, so that a page of the list is full and more pages follow.
 OTHERS = 100
 
 # Milliseconds that the 95th percentile stays under.

@@ -23,7 +23,7 @@ from tasks.runtime import Runtime
 
 BARE_SPACE = "bench-bare"
 WARM_UP = 10
-# What each kind of write must come to.
+# The outcome that each kind of write must have.
 EXPECTED = {
     "new": "created",
     "repeat": "merged",

@@ -17,7 +17,7 @@ from evals.tables import table
 from evals.throwaway import add_user
 from tasks.runtime import Runtime
 
-# A search among a million rows of a thousand users may take so many times one among ten thousand rows of ten.
+# A search in a million rows of a thousand users may take so many times as long as one in ten thousand rows of ten.
 LARGEST_GROWTH = 1.5
 FEW_USERS = 10
 
@@ -45,7 +45,8 @@ def growth(
     for number, size in enumerate(sorted(sizes)):
         user_id = add_user(runtime, f"grown-{number}@example.org", now)
         vectors = around(centres, size, seed=number)
-        # The words that the questions have, for each size: what has others is searched for other spellings first.
+        # The texts of every size are made of the words that the questions have: a question with unknown words would
+        # first be searched for other spellings.
         texts = WordModel().texts(size)
         space_id = stock(runtime, user_id, texts, now=now, vectors=vectors, on_progress=on_progress)
         found = bench_search.bench_search(runtime, user_id, space_id, questions, memories=size, now=now)

@@ -16,7 +16,7 @@ from evals.timing import Latency, latency, timed
 from retrieval.hearing import UNREAD
 
 TOOL = "/v1/tools/memory_search"
-# Asks for nothing: what is left is the way there and back, through the same server.
+# An address that does no work: what it takes is the way there and back, through the same server.
 BARE = "/healthz"
 WARM_UP = 20
 TIMEOUT = 60.0

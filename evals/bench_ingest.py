@@ -100,7 +100,7 @@ def bench_ingest(
         create_space(session, user_id, SPACE, soft_cap=len(texts), now=now, actor="bench")
         bare_space = create_space(session, user_id, BARE_SPACE, soft_cap=len(texts), now=now, actor="bench")
         session.expunge(bare_space)
-    # Here, as importing it takes seconds that every command would pay.
+    # Imported here: it takes seconds, which every other command would wait for too.
     from sentence_transformers import SentenceTransformer  # noqa: PLC0415
 
     library = SentenceTransformer(MINILM, device="cpu", local_files_only=True)

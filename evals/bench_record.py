@@ -13,9 +13,9 @@ from evals.tables import table
 from memory.clock import utc_now
 
 FOLDER = "bench"
-# Ratios of medians differ by so much from run to run on a busy machine with two cores.
+# On a busy machine with two cores, ratios of medians differ by so much from run to run.
 TOLERANCE = 1.25
-# The ratios of a measurement that were worse than those of the one that it was held against.
+# The key under which a record names those of its ratios that were worse than in the record that it was compared with.
 WORSE = "worse"
 
 
@@ -47,7 +47,7 @@ def last_ratios(home: Path, command: str, parameters: Mapping[str, Any]) -> dict
             if values["command"] == command and values["parameters"] == wanted and not values.get(WORSE):
                 return {name: float(ratio) for name, ratio in values["ratios"].items()}
         except (OSError, ValueError, KeyError, TypeError, AttributeError):
-            # Somebody has edited it; an older one may do.
+            # Somebody has edited this record and it cannot be read; an older one will do.
             continue
     return None
 

@@ -73,7 +73,7 @@ def bench_search(
         model = model_of(session, user_id)
         session.expunge(model)
     remembering = runtime.providers.embedder(model, asked=True)
-    # Of one entry, so that it never holds the next question.
+    # A cache of one entry never holds the next question.
     forgetting = CachedEmbedder(remembering.embedder, size=1)
     questions = [*questions[:WARM_UP], *questions]
     vectors = [remembering.embed_one(each)[0] for each in questions]

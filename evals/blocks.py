@@ -49,7 +49,7 @@ def _blocks_of(paths: Iterable[Path]) -> list[Block]:
     blocks: list[Block] = []
     for path in paths:
         mine: list[Block] = []
-        # Not by `splitlines`, which ends a line at marks too that may stand in the middle of a note.
+        # Not `splitlines`: it also ends a line at marks that may stand in the middle of a note.
         for number, line in enumerate(io.StringIO(_text(path), newline=None), 1):
             try:
                 _read(mine, line.strip())

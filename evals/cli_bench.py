@@ -51,7 +51,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 SIZES = (1_000, 2_000, 5_000, 10_000, 20_000, 50_000)
-# A measurement asks more often than a person may.
+# A measurement searches more often than a person is allowed to.
 UNLIMITED = {"COMMONPLACE_SEARCHES_PER_MINUTE": "0", "COMMONPLACE_PAGE_SEARCHES_PER_MINUTE": "0"}
 
 
@@ -190,7 +190,7 @@ def growth_command(sizes: tuple[int, ...], queries: int, plot: Path | None, **ke
             {"machine": facts, "growth": bench_growth.to_dict(points)},
         )
     finally:
-        # What has become worse is to be seen too.
+        # Plotted before the command fails, so that the plot also shows what has become worse.
         if plot is not None:
             bench_growth.draw(points, plot)
 
@@ -354,7 +354,8 @@ def http_command(
             "memories": None if base_url else memories,
             "fast": fast,
             "queries": queries,
-            # Only where they tell something, so that runs of old can be compared with.
+            # Only named where they were chosen, so that older runs, which do not have this key, can still be compared
+            # with.
             **({"notes": True} if notes else {}),
             **({"space": space} if base_url else {}),
         },

@@ -38,7 +38,7 @@ from tasks.runtime import Runtime
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-# Of what a file has that means nothing here.
+# How many of a file's unknown fields are named at most.
 MOST_NAMED = 10
 
 

@@ -77,10 +77,10 @@ def eval_peers(
     try:
         write_json(record, path)
     finally:
-        # By now whoever reads may have gone.
+        # Whoever read the output may have closed the pipe by now.
         click.echo(to_text(found))
     if not found.differences:
-        # Whoever looks at the exit code alone would take it for a comparison that was won.
+        # A caller that looks at the exit code alone would take this for a comparison that was won.
         raise click.ClickException("no peer could be measured")
 
 

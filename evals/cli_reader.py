@@ -28,7 +28,7 @@ _persons = click.option(
 @click.option("--since", metavar="FILE", help="Go on from the reader in use, with the files from this one on, as 39.")
 def eval_reader(out: Path | None, epochs: int, persons: int | None, since: str | None) -> None:
     """Train what reads questions and notes together, on evals/reading: hours, with --since one."""
-    # Here, as torch takes seconds to load that no other command should wait for.
+    # Imported here: torch takes seconds to load, which no other command should wait for.
     from evals import reader  # noqa: PLC0415
     from retrieval.reader_model import WEIGHTS  # noqa: PLC0415
 
@@ -78,7 +78,7 @@ def eval_lighter_reader(out: Path | None, share: float, persons: int) -> None:
 @click.option("--persons", type=click.IntRange(min=20), default=250, show_default=True, help="Fit to so many.")
 def eval_stops(out: Path | None, persons: int) -> None:
     """Fit where the reader in use may stop reading a note, on evals/reading: some minutes."""
-    # As above, and what runs the reader.
+    # Imported here as above; this also imports the code that runs the reader.
     from evals import stops  # noqa: PLC0415
     from retrieval.reader_model import STOPS, save_stops  # noqa: PLC0415
 

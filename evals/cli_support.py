@@ -169,7 +169,7 @@ def hand_over(keep: Callable[[], Path] | None, record: Mapping[str, Any], path: 
         finally:
             write_json(record, path)
     finally:
-        # By now whoever reads may have gone.
+        # Whoever read the output may have closed the pipe by now.
         click.echo(text)
         if kept is not None:
             click.echo(f"kept as {kept}", err=True)

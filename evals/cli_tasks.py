@@ -17,7 +17,7 @@ from evals.throwaway import throwaway
 from memory.clock import utc_now
 from memory.llm import ChatModel
 
-# Seconds. A model on a processor takes its time, and nobody waits here.
+# Seconds to wait for an answer. A model without a graphics card is slow, and nobody waits for an answer here.
 PATIENCE = 120.0
 
 

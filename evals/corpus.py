@@ -13,9 +13,9 @@ from memory.text import folded
 
 VOCABULARY = 8_000
 TOPICS = 64
-# Words that a topic has for itself: what makes one memory answer a question better than another.
+# How many words belong to one topic only: they are what makes one memory answer a question better than another.
 TOPIC_WORDS = 40
-# How many pairs of turns are drawn for each memory that is wanted, before all of them are gone through.
+# How many random pairs of turns are drawn for each memory wanted, before all pairs are gone through in order.
 DRAWS = 10
 NAMES = ("Ada", "Ben", "Chiara", "David", "Elif", "Femi", "Greta", "Hugo")
 
@@ -102,10 +102,10 @@ def recombined(conversations: Sequence[Conversation], count: int) -> list[str]:
     """
     chance = random.Random(0)
     turns = [memory_text(turn) for each in conversations for turn in each.turns if turn.text.strip()]
-    # A space keeps one of those that differ in case or white space alone.
+    # Of texts that differ only in case or white space, a space keeps one.
     made = {folded(turn): turn for turn in turns}
     drawn = ((chance.choice(turns), chance.choice(turns)) for _ in range(DRAWS * count if turns else 0))
-    # Of few turns the draws bring little that is new, so what they missed comes in order.
+    # With few turns, random draws soon repeat themselves, so the pairs that they missed follow in order.
     for first, second in chain(drawn, product(turns, repeat=2)):
         if len(made) >= count:
             break

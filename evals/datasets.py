@@ -30,7 +30,7 @@ def load(path: Path) -> DataSet:
         text = path.read_text(encoding="utf-8-sig")
         data = json.loads(text)
     except json.JSONDecodeError as error:
-        # Several objects, one a line, are no JSON.
+        # A file of several objects, one a line, is JSONL and no JSON.
         if _begins_with_record(text):
             return jsonl.read(path)
         raise ValueError(f"{path}: not JSON: {error}") from None

@@ -26,7 +26,7 @@ from retrieval.types import Vector
 from tasks.runtime import Runtime
 
 LIMIT = 10
-# So many hits of the same search hold enough sessions to rank ten of them.
+# So many hits of one search are enough to rank ten sessions by them.
 DEEP = 50
 Progress = Callable[[int], None]
 

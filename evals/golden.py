@@ -29,7 +29,8 @@ class Setup(BaseModel):
 
 
 class _Case(BaseModel):
-    # Others' files have fields of their own, which are told of: one that is misspelt would be missed by nobody.
+    # Files of other makers have fields of their own. These are allowed, but named to the user: otherwise nobody would
+    # notice a misspelt one.
     model_config = ConfigDict(extra="allow")
 
     id: str
@@ -117,7 +118,7 @@ def _collection(memories: Sequence[Setup], number: int) -> Collection:
 
 
 def _question(case: _Case, collection: Collection) -> Question:
-    # Of two memories with one text the first: they are merged when they are stored.
+    # Where two memories have the same text, the id is that of the first: they are merged when they are stored.
     ids = {each.text: each.id for each in reversed(collection.items)}
     unknown = set(case.expected_retrievals) - ids.keys()
     if unknown:

@@ -20,7 +20,8 @@ ATTEMPTS = 100
 @contextmanager
 def guarded(home: Path) -> Iterator[None]:
     """Let another process end the database in a folder and remove the folder, should this process be killed."""
-    # A session of its own: what ends all that a terminal has started shall not end it.
+    # The guard is given a session of its own, so that a signal which ends all that a terminal has started does not end
+    # it.
     command = [sys.executable, "-m", "evals.guard", str(home)]
     guard = subprocess.Popen(command, stdin=subprocess.PIPE, start_new_session=True)  # noqa: S603 - our own command
     try:
@@ -34,7 +35,7 @@ def main(home: Path) -> None:
     """Wait until the other end of standard input is closed, and clear up unless it was said before that all is well."""
     if sys.stdin.buffer.read(1) == _ALL_IS_WELL:
         return
-    # Here, as hardly ever anybody needs it.
+    # Imported here, as it is hardly ever needed.
     from memory.server import end_server  # noqa: PLC0415
 
     for _ in range(ATTEMPTS):
@@ -42,7 +43,8 @@ def main(home: Path) -> None:
         shutil.rmtree(home, ignore_errors=True)
         if not home.exists():
             break
-        # What is making the database has no number yet, and goes on until it misses its files.
+        # A process that is still setting up the database has written no process id yet; it goes on until it misses its
+        # files.
         time.sleep(0.1)
 
 

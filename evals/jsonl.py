@@ -19,7 +19,7 @@ from evals.locomo import Conversation, Turn, memory_text
 from evals.storable import refusal, unfit
 from memory.drafts import MAX_SOURCE_ID_LENGTH
 
-# Names of conversations stand in ids of sessions, which are not of any length.
+# The name of a conversation becomes part of the ids of its sessions, whose length is limited.
 _LONGEST_NAME = 64
 _NAMES = {"source_ids": "id", "created_at": "date"}
 
@@ -110,7 +110,7 @@ def parse(lines: Iterable[str], name: str = "jsonl") -> DataSet:
     if not questions:
         raise ValueError("there is no question with evidence, nor one that must bring nothing")
     unscored = len(found.questions) - len(questions)
-    # Of all that the file has: that of its questions alone could be guessed.
+    # A digest of the whole file: one of the questions alone could be guessed.
     told = digest.hexdigest() if any(each.id is None for _, each in found.questions) else ""
     return DataSet("jsonl", name, tuple(collections), tuple(questions), unscored=unscored, persons=True, lines=told)
 
@@ -130,7 +130,7 @@ def _record(number: int, line: str) -> _Memory | _Question:
 
 
 def _field(error: Any) -> str:
-    # The discriminator's value comes first in the place of what is wrong inside a record.
+    # Inside a record, pydantic begins the place of an error with the discriminator's value, which is left out.
     place = [str(each) for each in error["loc"] if each not in {"memory", "question"}]
     return ".".join(place) or ("kind" if error["type"].startswith("union_tag") else "the record")
 

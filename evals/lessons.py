@@ -11,7 +11,7 @@ from memory.embedding.bundled import MINILM
 from memory.embedding.local import LocalEmbedder
 
 BATCH = 48
-# So many of a block's notes that are most like the question are told not to answer it.
+# How many of a block's notes, the most like the question, are given to the reader as notes that do not answer it.
 _NEAREST = 3
 
 Pair = tuple[str, str]

@@ -20,18 +20,18 @@ from evals.persons import UNSEEN
 from evals.reader import Learner
 from evals.training import Steps, half_bits
 
-# Pairs by which it is told what a layer can do without.
+# How many pairs are read to find out what a layer can do without.
 SEEN = 2400
 _RATE = 5e-5
-# How much the layers between count.
+# How much the states of the layers weigh in the loss, against the answers.
 _BETWEEN = 4.0
-# Whose questions are read without learning what answers them: of persons that no reader has learned from, so that the
-# reader before is less sure of their notes than of those that it has learned.
+# Persons whose questions are read without learning what answers them. No reader has learned from them, so the reader
+# that is imitated is less sure of their notes than of those that it has learned.
 STRANGE = ("78", "79", "80", "81", "82", "83", "84", "85")
-# So many notes with each of their questions.
+# With how many notes each of their questions is read.
 _NEAREST = 8
 
-# Gets after each step how many were made, of how many, and the loss of the last.
+# Called after each step with the number of steps made, the number of all steps, and the loss of the last.
 OnStep = Callable[[int, int, float], None]
 
 

@@ -19,7 +19,8 @@ from tasks.app import create_queue_tables
 from tasks.runtime import Runtime
 
 START_SECONDS = 60
-# The models of the web processes are loaded behind their backs: until then they would slow down what is measured.
+# The longest wait, in seconds, for the models, which the web processes load in the background: until then that would
+# slow down what is measured.
 SETTLE_SECONDS = 180
 IDLE_SHARE = 0.05
 STOP_SECONDS = 20
@@ -60,7 +61,8 @@ def _start(runtime: Runtime, command: list[str], settings: Mapping[str, str]) ->
     environment["COMMONPLACE_LOG_LEVEL"] = "WARNING"
     environment[EMBEDDING_MODEL] = os.environ.get(EMBEDDING_MODEL, "")
     environment.update(settings)
-    # A group of its own: Ctrl-C reaches this process alone, which then stops it. Held: it ends if this one is killed.
+    # A process group of its own, so that Ctrl-C reaches this process alone, which then stops the server. `held` makes
+    # the server end if this process is killed.
     child = subprocess.Popen(  # noqa: S603 - our own command
         [sys.executable, "-m", "webapp.cli", *command, "--held"],
         env=environment,

@@ -17,11 +17,11 @@ from evals.storable import refusal, unfit
 # The official names of the categories; the last has no answer in the conversation.
 CATEGORIES = {1: "multi-hop", 2: "temporal", 3: "open-domain", 4: "single-hop", 5: "adversarial"}
 ADVERSARIAL = 5
-# With the number of a session it is a title and an id, which are not of any length.
+# The name of a conversation and the number of a session make a title and an id, whose length is limited.
 LONGEST_NAME = 128
 
 _SESSION = re.compile(r"session_(\d+)")
-# Also "D:11:26"; several may stand in one string, divided by anything.
+# Matches "D1:3" and also "D:11:26"; one string may hold several, with anything between them.
 _EVIDENCE = re.compile(r"D:?(\d+):(\d+)")
 _SAID_AT = "%I:%M %p on %d %B, %Y"
 
@@ -146,7 +146,7 @@ def _turn(turn: object, said_at: datetime, session: int, where: str, time_key: s
     )
     names = {"source_ids": "dia_id", "created_at": time_key}
     wrong = refusal(memory_text(found), found.dia_id, created_at=said_at, names=names)
-    # A turn that says nothing is left out when the others are stored.
+    # A turn without text is not stored with the others.
     if wrong and found.text.strip():
         raise ValueError(f"{where}: {wrong}")
     if found.caption and found.caption.strip() and (wrong := unfit(found.caption)):
@@ -179,7 +179,7 @@ def _get(holder: object, key: str, kind: type, where: str, default: Any = None) 
     value = holder.get(key, default)
     if value is None:
         raise ValueError(f"{where}: {key} is missing")
-    # True would pass for 1.
+    # `isinstance(True, int)` is true, so a bool is refused by name.
     if not isinstance(value, kind) or isinstance(value, bool):
         raise ValueError(f"{where}: {key} must be of type {kind.__name__}, not {type(value).__name__}")
     return value

@@ -35,7 +35,7 @@ from retrieval.tokens import count
 
 ACTOR = "import"
 BATCH = 500
-# As a user would have it; raised where a conversation is longer.
+# The cap on memories that a user has by default; raised for a conversation that is longer.
 LEAST_CAP = 200
 _SESSION_OF = re.compile(r"(.*)/session_\d+", re.DOTALL)
 

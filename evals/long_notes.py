@@ -51,6 +51,6 @@ def _said(turn: Turn) -> Item:
 
 def _item(number: int, parts: Sequence[Item]) -> Item:
     said_at: datetime | None = parts[0].created_at
-    # A note that began with a name and a colon would be taken for a turn.
+    # A heading goes before the turns: a note that began with a name and a colon would be taken for a turn itself.
     head = [f"Notes of {said_at:%d %B %Y}", ""] if said_at is not None else []
     return Item(f"n{number}", "\n".join([*head, *(each.text for each in parts)]), created_at=said_at)

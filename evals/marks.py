@@ -13,7 +13,7 @@ from evals.places import Place, Placed
 from memory.keys import Keys
 from memory.models import Memory, RecallMark, Space
 
-# With fewer questions an interval is as wide as the scale.
+# With fewer questions, the confidence interval is as wide as the whole scale.
 ENOUGH = 20
 
 

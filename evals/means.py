@@ -13,11 +13,12 @@ import numpy as np
 RESAMPLES, PARTS = 2000, 20
 TAIL = 0.025
 _NORMAL = NormalDist()
-# Fewer differences are all of one sign by chance in more than one of twenty times: five of them in one of sixteen.
+# With fewer than six differences, all have the same sign by chance more often than one time in twenty: five of them one
+# time in sixteen.
 FEWEST = 6
-# Of so many persons all ways to turn the signs of their differences are tried.
+# Up to so many persons, all ways to turn the signs of their differences are tried; beyond, a random sample.
 EXACT = 12
-# As the tables show them; what is not named here comes after, by name.
+# The order in which tables show the measures; those not named here follow by name.
 ORDER = (
     "recall@1",
     "recall@5",
@@ -107,7 +108,8 @@ def chance_of_the_best(differences: Sequence[Sequence[float]], best: int) -> flo
     sums = np.asarray(differences, dtype=float)
     persons = sums.shape[1]
     lengths = np.linalg.norm(sums, axis=1, keepdims=True)
-    # By its own length each row counts by how sure it is, whatever it differs by, and that no sign changes.
+    # Each row is divided by its own length: it then counts by how sure it is, not by how large its differences are, and
+    # changing signs does not change that length.
     rows = np.divide(sums, lengths, out=np.zeros_like(sums), where=lengths > 0)
     seen = rows.sum(axis=1)
     poor = -np.sqrt(2 * np.log(max(1.0, np.log(persons))))

@@ -19,10 +19,11 @@ from typing import Any
 
 from evals.runs import FOLDER
 
-# MLflow counts its uses and tells its makers, unless it is told not to before it is imported.
+# MLflow reports its uses to its makers, unless told not to before it is imported.
 QUIET = {"MLFLOW_DISABLE_TELEMETRY": "true", "DO_NOT_TRACK": "true"}
 _NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_\-./ ]+")
-# Of a category, which may be called as anybody likes: a slash or two dots would make another path of the name.
+# What is replaced in the name of a category, which is free text: with a slash or two dots, the name of the measure
+# would be another path.
 _NOT_IN_CATEGORIES = re.compile(r"[^\w\- ]+")
 _LONGEST_CATEGORY = 150
 
@@ -42,9 +43,9 @@ def log(home: Path, record: Mapping[str, Any]) -> None:
     """Log a run under the experiment of its command: settings, means and percentiles, and all of it as `run.json`."""
     os.environ.update(QUIET)
     with warnings.catch_warnings():
-        # It uses what newer libraries call deprecated.
+        # MLflow uses functions that newer libraries call deprecated.
         warnings.simplefilter("ignore")
-        # Here, as it takes two seconds that every command would pay.
+        # Imported here: it takes two seconds, which every other command would wait for too.
         import mlflow  # noqa: PLC0415
 
         mlflow.set_tracking_uri(store(home))
@@ -62,7 +63,7 @@ def _experiment(home: Path, command: str) -> str:
     """
     import mlflow  # noqa: PLC0415
 
-    # Two that begin at once would both make the tables, and the experiment.
+    # Two commands that begin at once would both create the tables, and the experiment.
     with (home / FOLDER / "mlflow.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         for name in chain([command], (f"{command} {number}" for number in count(2))):

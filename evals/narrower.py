@@ -21,28 +21,31 @@ from evals.reader import Learner
 # The log-odds beyond which one answer is as sure as another.
 SUREST = 7.0
 HEADS, INNER = "attention", "intermediate"
-# What makes a part of a layer, and the product over it.
+# For each part of a layer, the matrices that produce its numbers; `_PRODUCT` is the matrix that these are multiplied
+# with.
 _ROWS = {HEADS: ("self.query", "self.key", "self.value"), INNER: ("dense",)}
 _PRODUCT = {HEADS: "attention.output.dense", INNER: "output.dense"}
-# A head takes four matrices of 32 rows or columns, a number of the inner step two.
+# What one unit costs, relative to another: a head takes four matrices of 32 rows or columns, a number of the inner step
+# two single ones.
 _TAKES = {HEADS: 64, INNER: 1}
-# The share of what is read that comes as far as a layer, as the stops and the slowest searches have it.
+# The share of the notes that reaches each layer, after the stops, in the slowest searches.
 _REACHED = (1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 0.7, 0.7, 0.5, 0.45, 0.45, 0.45)
-# What is tried, as shares of what there is.
+# The sizes tried for each part, as shares of its full size.
 _LEFT = {
     HEADS: tuple(n / 12 for n in range(11, 0, -1)),
     INNER: (7 / 8, 3 / 4, 2 / 3, 7 / 12, *(1 / n for n in (2, 3, 4, 6, 12, 24))),
 }
-# Heads are left out one by one, the many numbers of the inner step some at a time.
+# Heads are left out one by one; the numbers of the inner step, of which there are many, sixteen at a time.
 _AT_ONCE = 16
-# Of the diagonal, so that what always goes together can be told apart.
+# Added to the diagonal, as a share of it, so that numbers which always go together can be told apart.
 _RIDGE = 1e-4
-# Every so manieth batch tells what a cut does to the answers.
+# One batch in so many is read to measure what a cut does to the answers.
 _TOLD_BY = 4
 _ROUNDS = 60
 
 States = list[torch.Tensor]
-# How many there are by the number of a layer and its part, and what it costs that only so many are left.
+# `Sizes`: how many units there are, by the number of a layer and its part. `Errors`: what it costs to leave only so
+# many of them, the third of the key.
 Sizes = Mapping[tuple[int, str], int]
 Errors = Mapping[tuple[int, str, int], float]
 
@@ -109,7 +112,8 @@ class Walk:
         dense, norm = part.output.dense, part.output.LayerNorm
         gram = torch.zeros(part.values[0].shape[-1], part.values[0].shape[-1])
         for value, state, mask in zip(part.values, part.states, self.masks, strict=True):
-            # What comes of it is divided by its deviation, so an error counts the less the wider a token is.
+            # The layer norm divides the result by its deviation, so an error counts the less the wider a token's
+            # numbers are spread.
             width = (dense(value) + state)[mask].var(dim=-1, unbiased=False)
             rows = value[mask]
             gram += (rows / width[:, None]).T @ rows

@@ -69,14 +69,15 @@ def measure(
     """
     examiner.warm_up(data.questions)
     ask = _Asking(examiner, on_progress)
-    # Unheard: the first condition would be the one that waits for the model, and for notes that the others find read.
+    # Asked once with the result thrown away: otherwise the first condition alone would wait for the model to load and
+    # for notes to be read, which the others then find remembered.
     ask.all(data.questions, examiner.dense)
     found = [
         Variant(WHOLE, ask.all(data.questions, examiner.dense)),
         Variant(NO_LEG, ask.all(data.questions, lambda _place: None)),
     ]
     with silent() as url:
-        # As the server asks it.
+        # Wrapped as the server wraps it.
         broken = CachedEmbedder(PromptEmbedder(HttpEmbedder("openai", url, "silent", None, None, timeout)))
 
         def unanswered(place: Place) -> Dense:
@@ -120,7 +121,7 @@ def to_values(outages: Outages) -> dict[str, Any]:
         condition: {name: asdict(each) for name, each in found.items()}
         for condition, found in outages.differences().items()
     }
-    # An outage is measured, not judged.
+    # An outage is measured, and there is no goal that it could miss.
     return {
         **{name: values[name] for name in ("data", "main", "variants", "cases", "apart")},
         "differences": differences,

@@ -11,7 +11,7 @@ from evals.dataset import DataSet, Question
 from evals.errors import MeasureError
 
 NAME = "pairs"
-# A question of one sentence that begins with what asks: another would not stand behind "and".
+# A question of one sentence that begins with a question word or a verb: only such a one can stand behind "and".
 _WHOLE = re.compile(
     r"(?:who|whom|whose|what|which|when|where|why|how|is|are|do|does|did|has|have|can)\b[^?]*[^?.!\s]\?", re.IGNORECASE
 )

@@ -8,7 +8,7 @@ from pathlib import Path
 from evals.blocks import Block, read_file
 from evals.dataset import Collection, DataSet, Item, Question
 
-# Persons that no reader has learned from; on those whose file says that they are held out nothing is tuned either.
+# Persons that no reader has learned from. On those whose file says that they are held out, nothing is tuned either.
 UNSEEN = Path(__file__).with_name("unseen")
 
 

@@ -121,7 +121,8 @@ def _draft(item: Item, now: datetime) -> Draft:
     try:
         return Draft(item.text, type=item.type, source_ids=(item.id,), created_at=item.created_at or now)
     except InvalidError as error:
-        # No reader could know: several memories were put together, or a file of tasks has them.
+        # The data set's reader could not have refused it: the text was put together from several memories, or comes
+        # from a file of tasks.
         raise MeasureError(f"the memory {item.id!r} cannot be stored: {error}") from None
 
 

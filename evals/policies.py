@@ -10,7 +10,7 @@ from retrieval.policy import FUSIONS, LEGS, NAMED, Leg, Policy, policy_from
 
 DEFAULT = "balanced"
 KEYWORD, SEMANTIC = "keyword alone", "semantic alone"
-# A leg alone is never silent either, so among few memories this is what to compare it with.
+# A single leg is never silent either; where there are few memories, compare it with this and not with the default.
 NEVER_SILENT = "never silent"
 
 

@@ -26,16 +26,18 @@ from memory.embedding.bundled import MINILM
 from memory.embedding.compiled import fingerprint
 from memory.embedding.local import LocalEmbedder
 
-# Questions of one step, and of one memory in it: all texts of these memories are compared.
+# Questions in one step, and how many of them may be of one memory: these are compared with all its texts.
 BATCH, _TOGETHER = 128, 8
-# So many others are compared, too. Notes are few, and anybody's may be among them; a talk is long, and searched alone.
+# How many texts of other persons each question is compared with, too. A person's notes are few, so those of others
+# stand in for more; a talk is long enough, and is searched alone.
 OTHER_NOTES, OTHER_TURNS = 1500, 0
-# Rounds over all questions about notes, and about talks, which are far fewer.
+# Rounds over all questions about notes, and over those about talks, which are far fewer.
 NOTE_ROUNDS, TALK_ROUNDS = 1, 4
-# What cosines are multiplied with, as the model was trained (sentence-transformers' MultipleNegativesRankingLoss).
+# The factor that cosines are multiplied with, the same as when the model was trained (sentence-transformers'
+# MultipleNegativesRankingLoss).
 _SCALE = 20.0
 _RATE = 3e-5
-# The shares that are kept of what was learned from notes and from talks.
+# The share of the change learned from notes that is kept, and of that learned from talks.
 SHARES = (0.6, 0.8)
 RANK = 64
 _LONGEST = 64  # tokens of a question
@@ -56,7 +58,7 @@ class Learner:
     def __init__(self) -> None:
         self._tokenizer: Any = AutoTokenizer.from_pretrained(MINILM)
         self.model: Any = BertModel.from_pretrained(MINILM, add_pooling_layer=False)
-        # Nothing is left out at random: it is to change little, and learns each question once.
+        # No dropout: the model is to change little, and learns from each question once.
         self.model.train(False)
         for weight in self.model.embeddings.parameters():
             weight.requires_grad = False

@@ -28,20 +28,22 @@ from evals.training import Steps, half, half_bits
 from memory.embedding.bundled import MINILM
 from retrieval.reader_model import LONGEST, SCALES, learned, open_cross_encoder
 
-# Who goes on from a reader that is there learns so many of the persons that it knows again, lest it forget them.
+# When an existing reader is trained further, it also learns this many of the persons that it knows again, so as not to
+# forget them.
 AGAIN = 60
-# Of the persons those whose notes that would answer are learned: more texts, so that both parts take as long.
+# The share of the persons who are learned with the notes that answer: these are more texts, so this makes both parts
+# take as long.
 _WITH = 3 / 7
-# Of what they teach in the weights that are kept, and of who goes on.
+# The share of the first part in the mean of the weights, for a new reader and for one that is trained further.
 SHARE, _FURTHER_SHARE = 0.6, 0.5
 _LARGEST = 127  # of eight bits with a sign
 _RATE, _FURTHER_RATE = 5e-5, 3e-5
-# What it gave is twice as wide as the log-odds that are learned here.
+# The cross-encoder's own head gave values twice as wide as the log-odds that are learned here.
 _OF_ITS_HEAD = 0.5
 _SAMPLES = 24
 
 Floats = NDArray[np.float32]
-# Pairs as the encoder is given them: the ids of their tokens, of which kind each is, and which are only padding.
+# A batch of pairs as the encoder takes it: the ids of the tokens, their kinds, and the mask that marks padding.
 Batch = Mapping[str, torch.Tensor]
 
 
@@ -159,7 +161,7 @@ def learn(
     is.
     """
     cut = round(len(blocks) * _WITH)
-    # Who goes on learns little that is new, so both parts get all of it.
+    # A reader that is trained further learns little that is new, so both parts get all persons.
     told, asked = (blocks[:cut], blocks[cut:]) if reader is None else (blocks, blocks)
     share = SHARE if reader is None else _FURTHER_SHARE
     first = train(told, epochs=epochs, reader=reader, on_step=on_step)

@@ -46,14 +46,14 @@ def reference_bm25(
     """
     if not AVAILABLE:
         raise RuntimeError("the reference needs the package bm25s")
-    # Here, as it brings scipy along, for which every command would wait.
+    # Imported here: it imports scipy, for which every other command would wait too.
     import bm25s  # noqa: PLC0415
 
-    # It tells on standard error of every index that it builds.
+    # It reports every index that it builds on standard error.
     logging.getLogger("bm25s").setLevel(logging.WARNING)
     rows = session.execute(_TERMS, {"user_id": user_id, "space_id": space_id}).all()
     if not any(terms for _, terms in rows):
-        # It cannot index what has no word at all.
+        # bm25s cannot index texts without a single word.
         return [{} for _ in questions]
     index = bm25s.BM25(k1=k1, b=b, method="lucene", dtype="float64")
     index.index([terms for _, terms in rows], show_progress=False)

@@ -18,11 +18,12 @@ from evals.timing import Latency, latency
 from retrieval.policy import Policy
 
 SLOW_MS = 200.0
-# How far our own BM25 may be from the reference: ties at the tenth place fall differently.
+# How far the measures of our own BM25 may be from those of the reference: ties at the tenth place may fall differently.
 REFERENCE_TOLERANCE = 0.01
 _ALWAYS = dict.fromkeys(SHARES, 1.0)
 _SPECIFIED = {"recall@5": 0.80, "precision@5": 0.70, **_ALWAYS}
-# What the default must reach, by the kind of data; marks are too few and too partial to judge by.
+# What the default policy must reach, by the kind of data. Marks have no goals: they are too few and too partial to
+# judge by.
 LEAST: Mapping[str, Mapping[str, float]] = {
     "golden": _SPECIFIED,
     "jsonl": _SPECIFIED,
@@ -30,7 +31,8 @@ LEAST: Mapping[str, Mapping[str, float]] = {
     "persons": _ALWAYS,
     "marks": {},
 }
-# Held against its legs too, which are never silent: elsewhere they find what the default keeps back for good reason.
+# On this kind of data the default is compared with its legs, too. The legs are never silent: on other kinds they find
+# what the default rightly keeps back.
 WITH_LEGS = "locomo"
 COLUMNS = ("recall@5", "recall@10", "session recall@10", "hit@10", "MRR", "nDCG@10", "abstention")
 

@@ -44,7 +44,7 @@ def summed_up(data: DataSet, now: datetime) -> DataSet:
     embedder = LocalEmbedder(MINILM, None)
     collections, answers = [], {}
     for each in data.collections:
-        # In their order where they have no days, whatever the run.
+        # The ids follow the order of the items, so that a run always groups those without a date in the same way.
         old = [_Old(item, UUID(int=place), item.created_at or now) for place, item in enumerate(each.items)]
         groups, _ = grouped(old, _vectors(embedder, old), 0.0)
         items = tuple(_item(number, group) for number, group in enumerate(groups, 1))

@@ -166,7 +166,7 @@ def _outlined(path: Path) -> Run | None:
         return None
 
 
-# A run of thousands of questions takes a tenth of a second to read and twenty megabytes, and a list has sixty.
+# Reading a run of thousands of questions takes a tenth of a second and twenty megabytes, and a list shows sixty runs.
 @lru_cache(maxsize=256)
 def _outline(path: Path, _changed_ns: int) -> Run:
     """Return the run in a file without its questions, remembered until the file changes; raises as `read` does."""
@@ -189,7 +189,8 @@ def read(path: Path) -> Run:
     try:
         values = json.loads(path.read_text(encoding="utf-8"))
         run = Run(path.name, values if isinstance(values, dict) else {})
-        # Asked for once here, so that nobody need be ready for a file that somebody has edited.
+        # Each attribute is read once here, so that a file that somebody has edited fails now, and callers need not
+        # expect it to.
         _ = run.title, run.questions, run.processors, run.model, run.measures, run.latency, run.counted, run._policy()
     except (ValueError, TypeError, AttributeError, KeyError, OverflowError, RecursionError) as error:
         raise ValueError(f"{path} is not the JSON of a run ({type(error).__name__})") from None

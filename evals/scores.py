@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from evals.dataset import Question
 from retrieval.metrics import ndcg_at, precision_at, reciprocal_rank
 
-# With fewer right memories five places cannot be filled with them.
+# With fewer right memories than this, they cannot fill the first five places.
 ENOUGH = 5
 SHARES = ("token budget", "safety")
 
@@ -71,7 +71,7 @@ def scores(outcome: Outcome) -> dict[str, float]:
 def misses(outcome: Outcome) -> bool:
     """Tell whether a question missed something that it could have brought among the first five."""
     got = scores(outcome)
-    # More right memories than five cannot all be among the first five.
+    # The highest recall that five places can reach, where the question has more right memories than five.
     most = sum(sorted(map(len, outcome.items), reverse=True)[:5]) / max(1, len(outcome.question.expected))
     least = {"abstention": 1.0, "recall@5": most, **dict.fromkeys(SHARES, 1.0)}
     return any(got[name] < value - 1e-9 for name, value in least.items() if name in got)

@@ -30,7 +30,7 @@ READING: Grid = {
     "list_reading": (0.3, 0.4),
     "worded_reading": (0.01, 0.02, 0.04),
 }
-# What decides where nothing is read: so nothing is.
+# The fields that decide where the reader reads nothing; `reads` is 0, so that it does not.
 RULES: Grid = {
     "reads": (0,),
     "sure_share": (0.5, 0.7),
@@ -38,7 +38,7 @@ RULES: Grid = {
     "named_cosine": (0.6, 0.65),
     "rest_cosine": (0.2, 0.22, 0.25),
 }
-# An answer that is kept back costs whoever asks more than one that does not fit.
+# The weight of abstention against recall: an answer that is kept back costs the user more than one that does not fit.
 WEIGHT = 0.5
 
 
@@ -173,7 +173,8 @@ def fit(
     examiner.warm_up(questions)
     choices = policies(grid)
     found: dict[tuple[float, ...], list[float]] = {choice: [] for choice in choices}
-    # Question by question: what one choice had read is remembered for the others.
+    # All choices for one question before the next question: what the reader read for one choice is remembered for the
+    # others.
     for each in questions:
         for choice, policy in choices.items():
             found[choice].append(_value(examiner, each, policy))

@@ -21,7 +21,7 @@ class _Handler(BaseHTTPRequestHandler):
     server: _Silent
 
     def do_POST(self) -> None:
-        # Left without a word when the server closes, or the client has long gone.
+        # Returns without an answer, once the server closes; the client has long gone by then.
         self.server.closing.wait()
 
     def log_message(self, *args: Any) -> None:

@@ -26,7 +26,7 @@ from tasks.runtime import Runtime
 
 SPACE = "bench"
 BATCH = 1000
-# How far apart two memories were made; a year of memories at ten thousand.
+# The time between two memories: with ten thousand, they span a year.
 STEP = timedelta(hours=1)
 
 Vectors = NDArray[np.float32]
@@ -58,7 +58,8 @@ def stock(
     for start in range(0, len(texts), BATCH):
         batch = texts[start : start + BATCH]
         rows = [memory_row(space, each, now - STEP * (start + place)) for place, each in enumerate(batch)]
-        # A transaction for each: the planner learns only of what is committed, and would take the way for a few rows.
+        # One transaction for each batch: the planner counts only rows that are committed, and would otherwise choose
+        # the plan for a few rows.
         with user_session(runtime.sessions, user_id) as session:
             session.execute(insert(Memory), rows)
             if vectors is not None:

@@ -19,12 +19,12 @@ from retrieval.reader_model import WEIGHTS, Stop, gist, save_stops
 from retrieval.reading import Reader
 from retrieval.silence import SHOWN_EARLY
 
-# After the first a fifth of the notes that will not answer show it, after the last most: the layers that come then are
-# narrow, and a stop among them would spare no more than it takes to look.
+# The layers after which reading may stop. After the first of them, a fifth of the notes that will not answer can be
+# told; after the last, most. The layers that follow are narrow, and a stop among them would cost as much as it saves.
 LAYERS = (4, 6, 8)
-# The share of those that one stop may cost, of persons that it was not fitted to.
+# The share of answering notes that one stop may lose, among persons that it was not fitted to.
 COST = 0.005
-# Every so manieth person is left out of the fit and decides where the limit lies.
+# One person in so many is left out of the fit; these persons decide where the limit lies.
 _APART = 4
 _RIDGE = 30.0
 _ROUNDS = 12

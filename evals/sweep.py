@@ -32,11 +32,11 @@ if TYPE_CHECKING:
 SEED = 0
 MEASURE = "recall@10"
 LARGEST = 10
-# A choice may take so many times as long as the defaults.
+# A choice of numbers may take so many times as long as the defaults.
 PATIENCE = 1.25
-# A change is proposed where none is any better in one sweep of twenty at most.
+# The level of the test: where no choice is better than the defaults, at most one sweep in twenty proposes one.
 LEVEL = 0.05
-# One question of so many is timed under the defaults too, again and again where these are few.
+# One question in so many is timed under the defaults, too; where there are few questions, several times.
 BESIDE = 4
 TIMED = 10
 FUSIONS = ("convex", "minmax", "rrf")
@@ -151,7 +151,7 @@ class Sweep:
         return list(sums.values())
 
     def _best(self, places: Sequence[int]) -> Trial:
-        # The earliest of equals, and that is the defaults.
+        # Of equals the earliest wins; the defaults are the very first.
         return max(self._fast, key=lambda each: (fmean(each.found[place] for place in places), -each.number))
 
 
@@ -169,7 +169,7 @@ def sweep(
     what was tried until then. Raises `ModuleNotFoundError` without the extra, and `MeasureError` for data of which no
     question has an answer, or where it ends before the defaults were measured.
     """
-    # Here, as it takes half a second that every command would pay.
+    # Imported here: it takes half a second, which every other command would wait for too.
     import optuna  # noqa: PLC0415
 
     optuna.logging.set_verbosity(optuna.logging.WARNING)
@@ -183,10 +183,10 @@ def sweep(
     study = optuna.create_study(directions=["maximize", "minimize"], sampler=sampler)
     study.enqueue_trial(defaults())
     start = time.perf_counter()
-    # Whoever has waited long enough gets what was found until then.
+    # Ctrl-C ends the sweep, and the user gets what was found until then.
     with suppress(KeyboardInterrupt):
         for _ in range(trials):
-            # Not by `optimize`, which takes an interrupted trial for a failed one, and prints where it was.
+            # Not `optimize`: it takes an interrupted trial for a failed one, and prints a traceback.
             trial = study.ask()
             policy, limit = suggested(trial)
             done.append(_try(examiner, asked, policy, limit, trial.number))
@@ -213,7 +213,7 @@ def suggested(trial: optuna.Trial) -> tuple[Policy, int]:
     if fusion == "rrf":
         numbers["rrf_k"] = trial.suggest_int("rrf_k", 1, 200, log=True)
     else:
-        # Of notes and of turns: a data set has the one or the other.
+        # One weight is for notes and one for turns of talks; a data set has either the ones or the others.
         for name in WEIGHTS:
             numbers[name] = trial.suggest_float(name, 0.0, 1.0)
     return replace(NAMED[DEFAULT], fusion=fusion, **numbers), trial.suggest_int("limit", 3, LARGEST)
@@ -234,7 +234,7 @@ def _try(examiner: Examiner, asked: Sequence[Question], policy: Policy, limit: i
     rounds = ceil(TIMED / len(asked[::BESIDE]))
     for place, question in enumerate(asked):
         where = examiner.placed.places[question.collection]
-        # Ctrl-C waits for the answer: in the middle of a search it may come where nobody would hear of it.
+        # Ctrl-C takes effect after the answer: in the middle of a search it could be raised where it is swallowed.
         with undisturbed():
             if place % BESIDE == 0:
                 turns = range(place // BESIDE, place // BESIDE + rounds)
@@ -244,7 +244,8 @@ def _try(examiner: Examiner, asked: Sequence[Question], policy: Policy, limit: i
         found.append(scores(brought)[MEASURE])
         took.append(brought.milliseconds)
         tokens.append(sum(count(hit.snippet) for hit in result.hits))
-    # Not the median of their ratios: whoever is second is faster, so half of these lie above one and half below.
+    # A ratio of medians and not a median of ratios: the second of two searches is always faster, so half of the ratios
+    # are above one and half below.
     cost = median(mine for mine, _ in timed) / median(default for _, default in timed)
     return Trial(number, policy, limit, tuple(found), cost, median(took), fmean(tokens))
 
@@ -261,10 +262,11 @@ def _beside(
     def default() -> float:
         return examiner.ask(place, question, NAMED[DEFAULT]).timings["total"]
 
-    # Reading is remembered: whoever asks first would wait for both, and look the slower by that.
+    # Both are run once unmeasured: what the reader reads is remembered, so the first to ask would wait for it on behalf
+    # of both.
     default(), mine()
     for turn in turns:
-        # By turns before and after: the second of two finds its pages in the cache.
+        # Each goes first in every other turn, as the second of two finds its pages in the cache.
         if turn % 2:
             yield mine(), default()
         else:

@@ -12,7 +12,7 @@ from evals.sweep import LEVEL, MEASURE, PATIENCE, WEIGHTS, Sweep, Trial
 from evals.tables import Cell, table
 from retrieval.policy import Policy
 
-# What a sweep varies, as a report shows it.
+# The names, in a report, of what a sweep varies.
 VARIED = (
     "fusion",
     *WEIGHTS,
@@ -141,7 +141,7 @@ def _number(policy: Policy, name: str) -> Cell:
 
 def draw(sweep: Sweep, path: Path) -> None:
     """Write a picture of all trials, quality against time, with the front as a line, as SVG. Needs the extra `eval`."""
-    # Here, as it takes a second that every command would pay.
+    # Imported here: it takes a second, which every other command would wait for too.
     from matplotlib import rcParams  # noqa: PLC0415
     from matplotlib.backends.backend_svg import FigureCanvasSVG  # noqa: PLC0415
     from matplotlib.figure import Figure  # noqa: PLC0415

@@ -22,7 +22,7 @@ from memory.ending import ending_at_sigterm
 from tasks.runtime import Runtime, build
 
 EMAIL = "measure@example.org"
-# The account cannot be reached from outside and dies with its folder.
+# The password of an account that cannot be reached from outside and is deleted with its folder.
 PASSWORD = "measured-and-gone"  # noqa: S105
 EMBEDDING_MODEL = "COMMONPLACE_EMBEDDING_MODEL"
 
@@ -46,7 +46,7 @@ def throwaway(*, now: datetime, role: str = "user") -> Iterator[tuple[Runtime, U
 def temporary_home() -> Iterator[Path]:
     """Give an empty folder that PostgreSQL can use, and remove it at the end."""
     home = Path(tempfile.mkdtemp(prefix="commonplace-"))
-    # Started by root, PostgreSQL runs as another user, who must be able to pass through.
+    # Started by root, PostgreSQL runs as another user, who must be able to enter this folder.
     home.chmod(0o711)
     try:
         yield home
@@ -77,7 +77,7 @@ def _prepare(runtime: Runtime, now: datetime, role: str = "user") -> UUID:
 
 def add_user(runtime: Runtime, email: str, now: datetime, role: str = "user") -> UUID:
     """Add a user, with `PASSWORD`, to a throwaway database; returns the id."""
-    # A connection of its own: an earlier one was made before there was a vector type to register.
+    # A new engine: connections made before the vector extension existed could not register its type.
     owner = make_engine(runtime.databases.owner, pool_size=1)
     try:
         with sessionmaker(owner, class_=Session).begin() as session:

@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-# Processors that only imitate half the bits, which takes many times as long.
+# Capabilities of processors that can only emulate 16-bit arithmetic, which takes many times as long.
 _WHOLE = frozenset({"DEFAULT", "NO AVX", "AVX2"})
 _WARM_UP = 0.1  # of all steps
 _LAST_SHARE = 0.02  # of the rate, at the end

@@ -34,9 +34,9 @@ BUNDLED = Path(__file__).with_name("tasks.json")
 WITH, WITHOUT = "with memory", "without memory"
 LONGEST_ANSWER = 200  # tokens
 SHOWN = 160  # characters
-# Before a model that is away is asked again, in seconds; it may ask for more, up to the longest.
+# Seconds to wait before a model that is away is asked again. The model may ask for a longer wait, up to `LONGEST_WAIT`.
 WAITS, LONGEST_WAIT = (2.0, 10.0), 60.0
-# So many tasks in a row without an answer, and the others are not put to it.
+# After so many tasks in a row without an answer, the model is not asked the others.
 GONE = 3
 INSTRUCTION = (
     "You help one user. Answer the question in one or two sentences, with the exact names, numbers and times that you "
@@ -189,10 +189,12 @@ def _ask(model: ChatModel, text: str, waits: Sequence[float]) -> tuple[str, floa
 
     def complete() -> str:
         try:
-            # Anew each time: it remembers failures to spare others the wait, and here nobody else waits.
+            # A new client for each attempt: a client remembers failures, to spare other callers the wait, and here
+            # there are none.
             return replace(model).complete(INSTRUCTION, text, max_tokens=LONGEST_ANSWER)
         except UselessAnswerError:
-            # An answer as well, which solves nothing: who thinks aloud may come to no end, and others do.
+            # This counts as an answer that solves nothing: a model that thinks aloud may never come to an end, and
+            # others do.
             return ""
 
     for wait in waits:

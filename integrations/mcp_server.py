@@ -38,11 +38,12 @@ class Tools:
     async def _told(self, path: str) -> str:
         response = await self._server.get(path)
         if response.is_client_error:
-            # As the server says it: that a token is not valid, or which scope it lacks.
+            # The server's own words: that a token is not valid, or which scope it lacks.
             raise httpx.HTTPError(f"{response.status_code}, {response.json()['detail']}")
         answer = response.raise_for_status().json()
         if answer.get("error"):
-            # A client keeps what it is told now, and would go on without once the database is back.
+            # A client keeps the instructions that it is given now, so it would go on without memory even once the
+            # database is back.
             raise httpx.HTTPError("its database does not answer")
         return str(answer["prompt"])
 
@@ -56,7 +57,7 @@ class Tools:
         try:
             answer = await self._server.post(f"tools/{quote(call.name, safe='')}", json=call.arguments or {})
         except httpx.HTTPError as error:
-            # No more than its name: the error may quote the address or the question.
+            # Only the error's name: its text may quote the address or the question.
             return _result(f"Memory is out of reach ({type(error).__name__}): go on without it.", is_error=True)
         return _result(answer.text, is_error=not answer.is_success)
 

@@ -90,7 +90,7 @@ class _Server:
     url: str
     headers: dict[str, str] = field(repr=False)
     seconds: float
-    # Made once: loading the certificates takes longer than most calls.
+    # Made once, as loading the certificates takes longer than most calls.
     tls: ssl.SSLContext = field(default_factory=httpx.create_ssl_context, repr=False)
 
     async def ask(self, query: str, types: list[MemoryType] | None) -> dict[str, Any]:
@@ -99,7 +99,7 @@ class _Server:
             async with asyncio.timeout(self.seconds):
                 return await self._post({"query": query, **({"types": types} if types else {})})
         except (httpx.HTTPError, httpx.InvalidURL, TimeoutError, ValueError) as error:
-            # No more than its name: the error may quote the address, the answer or the question.
+            # Only the error's name: its text may quote the address, the answer or the question.
             logger.warning("memory is out of reach, the agent goes on without it: %s", _name(error))
             return {"memories": [], "metadata": {"count": 0, "truncated": False}, "error": True}
 

@@ -8,9 +8,9 @@ from pathlib import Path
 
 ADAPTERS = Path(__file__).with_name("adapters")
 REQUIREMENTS = Path(__file__).with_name("requirements")
-# Of the environments, in the data folder.
+# The folder of the peers' environments, in the data folder.
 FOLDER = "peers"
-# Nothing of the installing user's own settings; no telemetry by any name, and no look at a hub.
+# Set for every peer: no telemetry, under any of the names that turn it off, and no request to a model hub.
 QUIET: Mapping[str, str] = {
     "ANONYMIZED_TELEMETRY": "False",
     "DO_NOT_TRACK": "1",

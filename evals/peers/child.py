@@ -78,7 +78,7 @@ class Child:
         while self._reader.is_alive() and time.monotonic() < deadline:
             self._reader.join(0.1)
         with contextlib.suppress(ProcessLookupError):
-            # Before it is waited for: as long as nobody did, its number belongs to no other process.
+            # Killed before it is waited for: until then its process id cannot belong to another process.
             os.killpg(process.pid, signal.SIGKILL)
         process.wait()
         self._reader.join(CLOSE_SECONDS)

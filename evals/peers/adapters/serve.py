@@ -93,7 +93,7 @@ def answer(peer: Peer, border: Border, request: dict[str, Any]) -> dict[str, Any
 
 def main(module: str) -> None:
     """Answer until `close`, or until nobody asks any more."""
-    # Whatever the peer prints must not get between the answers.
+    # The answers go to a copy of standard output, so that nothing the peer prints gets between them.
     answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)
     border = Border()
@@ -109,7 +109,7 @@ def main(module: str) -> None:
         answers.flush()
         if request["do"] == "close":
             break
-    # Threads of the peer that never end must not hold this process up.
+    # Threads of the peer that never end must not keep this process from ending.
     sys.stderr.flush()
     os._exit(0)
 
