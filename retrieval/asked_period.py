@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta, tzinfo
 
 from retrieval.asked_days import GONE, WORD, feast_hint, place_of, take_date, words_of
@@ -79,54 +79,107 @@ _BY = re.compile(r"\bby\s+(?:the\s+)?(?:early|mid|late|beginning|start|middle|en
 _ELSEWHERE = frozenset({"since", "until", "till", "by", "before", "after"})
 
 
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """A question in words that the dates of it can be read from, asked at `now`, and what it says of their time.
+
+    `since`: it asks for what has been from its date to today; `until`: for what is to be done from today to its date.
+    `to_come`, `gone` and `present`: it speaks of what is to come, of what has been, or of neither.
+    """
+
+    text: str
+    now: datetime
+    since: bool
+    until: bool
+    to_come: bool
+    gone: bool
+    present: bool
+
+
 def alone(question: str, now: datetime) -> Period | None:
     """Return the time of a question that asks for nothing else, None where it asks for more or names no date.
 
-    A day or a month without its year is the latest that has begun by `now`, or the next where the question speaks of
-    what is to come; the nearer of both where it speaks of what is. A day of the week is the next, or the last where the
-    question speaks of what has been. Of several dates each is meant, and what lies between where the question says so,
-    or from one to today where it asks for what has been since then, or from today where for what is to be done by it.
+    A day or a month without its year is the latest that has begun by `now`; the next where the question speaks of what
+    is to come; the nearer of both where it speaks of what is. A day of the week is the next, or the last where the
+    question speaks of what has been.
+
+    Of several dates each is meant, and what lies between them where the question says so. From one date to today is
+    meant where it asks for what has been since then; from today to one where it asks for what is to be done by then.
     """
-    since, moment = _SINCE.search(question) is not None, aware(now)
-    question = f"{_SINCE.sub('from', question).rstrip(' ?!.')} to today" if since else question
-    until = _is_until(question)
-    question = _UNTIL.sub("from today until", question) if until else question
-    question = _NOW.sub(r"\1 today", _MONTH_BEFORE.sub(r"\1in ", with_months(question)))
-    named = named_month(question)
-    elsewhere = named is not None and (named["lead"] or "").lower() in _ELSEWHERE and not until
-    if elsewhere or _BY.search(question):
+    asked = _asked(question, aware(now))
+    month = named_month(asked.text)
+    lead = (month["lead"] or "").lower() if month is not None else ""
+    if (lead in _ELSEWHERE and not asked.until) or _BY.search(asked.text):
         return None
-    placed: list[tuple[int, Period]] = []
-    before = question
-    words = words_of(question)
-    to_come, gone = (_is_to_come(words) and not since) or until, _is_gone(question) or since
+    dates = _dates_of(asked)
+    if dates is None:
+        return None
+    found, rest = dates
+    closed = _RANGE.search(asked.text) is not None
+    if closed and len(found) == 2 and len(YEAR.findall(asked.text)) < 2:
+        found = _range_of(asked, *found)
+    if not found or _lacks_one(asked, len(found)):
+        return None
+    # "What did June say?" asks for a person, "What is planned for June?" for a month.
+    bare = month is not None and not any(month[part] for part in ("lead", "before", "after", "year"))
+    left = WORD.findall(rest.casefold())
+    if left and bare and not asked.to_come and not (closed and len(found) == 2):
+        return None
+    if not (_WHATEVER if len(found) < 2 else _WHATEVER | _BETWEEN_DATES).issuperset(left):
+        return None
+    # The weekday of a day that is over does not count: what a note says of every such weekday is no news of that one.
+    told = [replace(each, weekday=None) if each.start <= asked.now else each for each in found]
+    period = _joined(told, closed=closed)
+    coming = asked.to_come or period.start > asked.now or (asked.present and period.end > asked.now)
+    return replace(period, to_come=coming)
+
+
+def _asked(question: str, now: datetime) -> _Asked:
+    since = _SINCE.search(question) is not None
+    text = f"{_SINCE.sub('from', question).rstrip(' ?!.')} to today" if since else question
+    until = _is_until(text)
+    text = _UNTIL.sub("from today until", text) if until else text
+    text = _NOW.sub(r"\1 today", _MONTH_BEFORE.sub(r"\1in ", with_months(text)))
+    words = words_of(text)
+    to_come = (_is_to_come(words) and not since) or until
+    gone = _is_gone(text) or since
     present = not to_come and not gone and not _PRESENT.isdisjoint(words)
-    hint, rest = take_date(question, moment, gone=gone)
+    return _Asked(text, now, since=since, until=until, to_come=to_come, gone=gone, present=present)
+
+
+def _dates_of(asked: _Asked) -> tuple[list[Period], str] | None:
+    """Return the times of a question in their order and the rest of its text, None where one or more are not read."""
+    placed: list[tuple[int, Period]] = []
+    before = asked.text
+    hint, rest = take_date(before, asked.now, gone=asked.gone)
     while hint is not None:
-        if len(placed) == _MOST_DATES or (period := _read(hint, moment, to_come=to_come, present=present)) is None:
+        if len(placed) == _MOST_DATES:
+            return None
+        period = _read(hint, asked.now, to_come=asked.to_come, present=asked.present)
+        if period is None:
             return None
         placed.append((place_of(rest, before), period))
         before = rest
-        hint, rest = take_date(rest, moment, gone=gone)
-    found = [period for _, period in sorted(placed, key=lambda each: each[0])]
-    closed = _RANGE.search(question) is not None
-    if closed and len(found) == 2 and len(YEAR.findall(question)) < 2:
-        first, last = found
-        found = _in_turn(first, last, asked_in(question), moment)
-        if to_come and not YEAR.search(question) and last.named is not None and _is_mostly_over(found, first, moment):
-            # Its last month is then that of next year: in November, "from March to December".
-            on = _period(replace(last.named, year=local(last.start, zone_of(moment)).year + 1), moment, to_come=False)
-            found = [first, on] if on is not None else []
-    left = WORD.findall(rest.casefold())
-    # "What did June say?" asks for a person, "What is planned for June?" for a month.
-    bare = not to_come and named is not None and not any(named[part] for part in ("lead", "before", "after", "year"))
-    whatever = _WHATEVER if len(found) < 2 else _WHATEVER | _BETWEEN_DATES
-    half = len(found) != 2 if since else len(found) < 2 and _TWO.search(question) is not None
-    if not found or half or not whatever.issuperset(left) or (bare and left and not (closed and len(found) == 2)):
-        return None
-    # The weekday of a day that is over does not count: what a note says of every such weekday is no news of that one.
-    period = _joined([replace(each, weekday=None) if each.start <= moment else each for each in found], closed=closed)
-    return replace(period, to_come=to_come or period.start > moment or (present and period.end > moment))
+        hint, rest = take_date(before, asked.now, gone=asked.gone)
+    return [period for _, period in sorted(placed, key=lambda each: each[0])], rest
+
+
+def _range_of(asked: _Asked, first: Period, last: Period) -> list[Period]:
+    """Return both ends of a range, at least one of which has no year; none where the year of that cannot be told."""
+    found = _in_turn(first, last, asked_in(asked.text), asked.now)
+    if not asked.to_come or YEAR.search(asked.text) or last.named is None:
+        return found
+    if not _is_mostly_over(found, first, asked.now):
+        return found
+    # Its last month is then that of next year: in November, "from March to December".
+    year = local(last.start, zone_of(asked.now)).year + 1
+    on = _period(replace(last.named, year=year), asked.now, to_come=False)
+    return [first, on] if on is not None else []
+
+
+def _lacks_one(asked: _Asked, dates: int) -> bool:
+    """Tell whether a question speaks of two dates, of which not both were read."""
+    return dates != 2 if asked.since else dates < 2 and _TWO.search(asked.text) is not None
 
 
 def _is_until(question: str) -> bool:
