@@ -200,35 +200,52 @@ def _is_gone(question: str) -> bool:
 
 
 def _in_turn(first: Period, last: Period, feast: Feast | None, now: datetime) -> list[Period]:
-    """Return the ends of a range, of which that without its year is next to the other: 30 December to 2 January.
+    """Return the ends of a range, each in the year, or the week, in which it is next to the other.
 
-    So is the last day of the week next to the first: Monday to Friday; and a `feast` that moves, if that is the first.
-    None are returned where no year near the other's has such a day.
+    So are 30 December to 2 January, Monday to Friday, and a `feast` that moves, wherever it stands. None are returned
+    where no year near the other's has such a day.
     """
-    if feast is not None and feast.month is None and first.named is not None and last.start < first.start:
-        # A movable feast ends the range: the one after the beginning is meant.
-        after = feast_hint(feast, first.start.astimezone(zone_of(now)), gone=False)
-        found = _period(after, now, to_come=False) if after is not None else None
-        return [first, found] if found is not None else []
-    dated = feast is not None and feast.year is not None and last.named is not None and last.named.year is None
-    if feast is not None and feast.month is None and last.named is not None and (dated or last.start < first.start):
-        if feast.year is not None:
-            behind = _period(replace(last.named, year=feast.year), now, to_come=False)
-            return [first, behind] if behind is not None else []
-        before = feast_hint(feast, last.start.astimezone(zone_of(now)), gone=True)
-        found = _period(before, now, to_come=False) if before is not None else None
-        return [found, last] if found is not None else []
+    moves = feast if feast is not None and feast.month is None else None
+    if moves is not None and first.named is not None and last.start < first.start:
+        return _to_feast(first, moves, now)
+    if moves is not None and last.named is not None:
+        dated = moves.year is not None and last.named.year is None
+        if dated or last.start < first.start:
+            return _from_feast(first, last, last.named, moves, now)
     if first.weekday is not None and last.weekday is not None and last.start < first.start:
-        return (
-            [first, _a_week_on(last, zone_of(now))]
-            if first.start > now
-            else [_a_week_on(first, zone_of(now), -1), last]
-        )
+        if first.start > now:
+            return [first, _a_week_on(last, zone_of(now))]
+        return [_a_week_on(first, zone_of(now), -1), last]
     if first.named is None or last.named is None:
         # Today is in the last days of a month already.
         return [first, replace(last, start=max(first.start, last.start))] if first.start < last.end else []
-    follows = first.named.year is not None and last.named.year is None
-    near, moved = (first, last.named) if follows else (last, first.named)
+    return _in_years(first, last, first.named, last.named, now)
+
+
+def _to_feast(first: Period, feast: Feast, now: datetime) -> list[Period]:
+    """Return the ends of a range that ends with a movable feast: the one after its beginning is meant."""
+    after = feast_hint(feast, first.start.astimezone(zone_of(now)), gone=False)
+    found = _period(after, now, to_come=False) if after is not None else None
+    return [first, found] if found is not None else []
+
+
+def _from_feast(first: Period, last: Period, day: DateHint, feast: Feast, now: datetime) -> list[Period]:
+    """Return the ends of a range that begins with a movable feast and ends on a named `day`, which `last` is so far.
+
+    With a year the feast is of that year, and so is the day; without one it is the feast before the day.
+    """
+    if feast.year is not None:
+        behind = _period(replace(day, year=feast.year), now, to_come=False)
+        return [first, behind] if behind is not None else []
+    before = feast_hint(feast, last.start.astimezone(zone_of(now)), gone=True)
+    found = _period(before, now, to_come=False) if before is not None else None
+    return [found, last] if found is not None else []
+
+
+def _in_years(first: Period, last: Period, begins: DateHint, ends: DateHint, now: datetime) -> list[Period]:
+    """Return the ends of a range between two named days, the one without its year moved next to the other."""
+    follows = begins.year is not None and ends.year is None
+    near, moved = (first, ends) if follows else (last, begins)
     year = local(near.start, zone_of(now)).year
     for beside in (year, year + (1 if follows else -1)):
         found = _period(replace(moved, year=beside), now, to_come=False)
