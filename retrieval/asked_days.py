@@ -105,21 +105,7 @@ def take_date(
     if coming and (feast := asked_in(question)) and (hint := feast_hint(feast, now, gone=gone)):
         return hint, _without(question, feast.start, feast.end)
     if named := named_month(question):
-        part = part_before(question, named.start("month")) if not (named["before"] or named["after"]) else None
-        # "The last two weeks of May 2023" mean that May.
-        start = part[3] if part else named.start()
-        rest = _weekday_before(_without(question, start, named.end()), start)
-        if of := _WEEK_OF.search(rest[:start]):
-            rest = _without(rest, of.start(), start)
-        year, apart = _year_of(named, rest)
-        hint = _parts(named, year[1] if year else None, zone)
-        if part:
-            hint = replace(hint, day=part[0], last=part[1], weekday=part[2])
-        hint, rest = _with_weekend(hint, rest, start)
-        hint, rest = _with_week(hint, rest, start, named)
-        if hint.year is None and (named["lead"] or "").lower() in _WHICH:
-            hint = replace(hint, year=_year_meant(hint, named["lead"].lower(), now.date()))
-        return hint, _without(rest, *year.span()) if year and apart else rest
+        return _take_month(question, named, now)
     season = season_told(now, question, gone=gone) if seasons else None
     told = season or part_told(now, question, gone=gone, coming=coming)
     if told is None and (year := YEAR.search(question)):
@@ -127,6 +113,26 @@ def take_date(
     if told := told or counted_told(now, question) or told_from(now, question, gone=gone, coming=coming):
         return told[0], _without(question, *told[1])
     return None, question
+
+
+def _take_month(question: str, named: re.Match[str], now: datetime) -> tuple[DateHint, str]:
+    """Return the date that a `named` month is of, with its day, part, week and year, and the question without these."""
+    part = part_before(question, named.start("month")) if not (named["before"] or named["after"]) else None
+    # "The last two weeks of May 2023" mean that May.
+    start = part[3] if part else named.start()
+    rest = _weekday_before(_without(question, start, named.end()), start)
+    if of := _WEEK_OF.search(rest[:start]):
+        rest = _without(rest, of.start(), start)
+    year, apart = _year_of(named, rest)
+    hint = _parts(named, year[1] if year else None, zone_of(now))
+    if part:
+        hint = replace(hint, day=part[0], last=part[1], weekday=part[2])
+    hint, rest = _with_weekend(hint, rest, start)
+    hint, rest = _with_week(hint, rest, start, named)
+    lead = (named["lead"] or "").lower()
+    if hint.year is None and lead in _WHICH:
+        hint = replace(hint, year=_year_meant(hint, lead, now.date()))
+    return hint, _without(rest, *year.span()) if year and apart else rest
 
 
 def _without(question: str, start: int, end: int) -> str:

@@ -16,7 +16,7 @@ from memory.drafts import MAX_TAGS, merged_tags
 from memory.errors import InvalidError, NotFoundError, RefusedError
 from memory.forget import UNDO_WINDOW
 from memory.ids import pack
-from memory.models import TYPES, Space
+from memory.models import TYPES, Memory, Space
 from webapp.context import credential, session, utc_now
 from webapp.htmx import render, swap_or_go, wants_fragment
 from webapp.operations import (
@@ -204,18 +204,7 @@ def save(memory_id: UUID) -> Response:
         shown, written = begun_with(_as_shown(entry)) == _as_shown(entry), _is_as_written(entry)
         if not shown and not written:
             return _form(entry, overtaken=True)
-        form = parse(RememberForm, request.form)
-        changes: dict[str, Any] = {"type": form.type, "theme": form.theme}
-        # Blanks at its ends, and line ends of another kind, do not come back from a browser.
-        if (text := by_lines(form.text)) != by_lines(entry.memory.text).strip():
-            changes["text"] = text
-        # A tag may have a comma, which divides tags here: as long as nobody touches them they stay whole.
-        if form.tags != ", ".join(entry.memory.tags):
-            changes["tags"] = [tag.strip() for tag in form.tags.split(",") if tag.strip()]
-        # An hour that an agent has set stays, as long as nobody chooses another day.
-        if "last_day" in request.form and form.last_day != last_day_of(entry.memory.expires_at):
-            changes["expires_at"] = form.expires_at
-        change(memory_id, changes)
+        change(memory_id, _changes(entry.memory, parse(RememberForm, request.form)))
     except ValidationError as error:
         return _form(entry, problems(error))
     except InvalidError as error:
@@ -230,6 +219,21 @@ def save(memory_id: UUID) -> Response:
     # Equal though it was shown otherwise: Enter was pressed twice, and the first one changed it.
     flash("Nothing changed." if shown and written else "Changed.")
     return _to_own_page(memory_id)
+
+
+def _changes(memory: Memory, form: RememberForm) -> dict[str, Any]:
+    """Return the fields that a form changes, without those that only look otherwise in a browser."""
+    changes: dict[str, Any] = {"type": form.type, "theme": form.theme}
+    # Blanks at its ends, and line ends of another kind, do not come back from a browser.
+    if (text := by_lines(form.text)) != by_lines(memory.text).strip():
+        changes["text"] = text
+    # A tag may have a comma, which divides tags here: as long as nobody touches them they stay whole.
+    if form.tags != ", ".join(memory.tags):
+        changes["tags"] = [tag.strip() for tag in form.tags.split(",") if tag.strip()]
+    # An hour that an agent has set stays, as long as nobody chooses another day.
+    if "last_day" in request.form and form.last_day != last_day_of(memory.expires_at):
+        changes["expires_at"] = form.expires_at
+    return changes
 
 
 def _written_for_nothing(memory_id: UUID) -> Response:
