@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
@@ -144,14 +144,18 @@ def key_of(words: str) -> str:
     return caseless(words)
 
 
-# `due` is when the next fact of the same subject and predicate begins. Only what would last beyond that is written.
+# `due` is when the next fact of the same subject and predicate begins; what a model has read ends nothing that was
+# stated. Only what would last beyond that is written.
 _END_CONTRADICTED = text("""
 UPDATE facts f SET valid_until = n.due
 FROM (
-    SELECT id, lead(valid_from) OVER (PARTITION BY subject_key, predicate_key ORDER BY valid_from, id) AS due
+    SELECT id, CASE WHEN extracted THEN lead(valid_from) OVER following
+        ELSE min(CASE WHEN NOT extracted THEN valid_from END)
+            OVER (following ROWS BETWEEN 1 FOLLOWING AND UNBOUNDED FOLLOWING) END AS due
     FROM facts
     WHERE user_id = :user_id AND space_id = :space_id AND single
       AND (CAST(:subject AS text) IS NULL OR (subject_key = :subject AND predicate_key = :predicate))
+    WINDOW following AS (PARTITION BY subject_key, predicate_key ORDER BY valid_from, id)
 ) n
 WHERE f.user_id = :user_id AND f.id = n.id AND n.due < coalesce(f.valid_until, 'infinity')
 RETURNING f.id
@@ -209,8 +213,7 @@ def state(
     over = said.valid_until
     if over is not None and over <= begins:
         raise InvalidError("valid_until", "must be after valid_from, which is now unless it is given")
-    if extracted and said.single and _was_stated(session, user_id, space_id, said):
-        said = replace(said, single=False)
+    # Of those who state the same at once one waits for the other, and may have come before it.
     last = begins if said.valid_from else now + _LONGEST_WAIT
     known = _same(session, user_id, space_id, said, begins, last, of_any=extracted)
     if known is not None:
@@ -247,9 +250,10 @@ def _state_again(session: Session, known: Fact, said: Statement, *, extracted: b
         raise InvalidError("valid_until", f"is to be changed in the fact that says this already, {known.id}")
     known.confidence = max(known.confidence, said.confidence)
     known.source_message_id = known.source_message_id or said.source_message_id
+    is_news = known.extracted or known.single != said.single
     known.extracted = extracted
     ended: Sequence[UUID] = ()
-    if known.single != said.single and not extracted:
+    if is_news and not extracted:
         known.single = said.single
         ended = _ended_by(session, known)
     session.flush()
@@ -324,19 +328,6 @@ def _same(
         Fact.valid_until.is_(None) | (Fact.valid_until > first),
     )
     return session.scalars(about.order_by(Fact.extracted, Fact.valid_from, Fact.id).limit(1)).first()
-
-
-def _was_stated(session: Session, user_id: UUID, space_id: UUID, said: Statement) -> bool:
-    """Tell whether somebody has stated a single fact of this subject and predicate."""
-    stated = select(Fact.id).where(
-        Fact.user_id == user_id,
-        Fact.space_id == space_id,
-        Fact.subject_key == said.keys["subject_key"],
-        Fact.predicate_key == said.keys["predicate_key"],
-        Fact.single,
-        ~Fact.extracted,
-    )
-    return session.scalars(stated.limit(1)).first() is not None
 
 
 def list_facts(
@@ -494,6 +485,7 @@ def _check_span(session: Session, fact: Fact, begins: datetime, until: datetime 
         Fact.subject_key == fact.subject_key,
         Fact.predicate_key == fact.predicate_key,
         Fact.single,
+        ~Fact.extracted,
         tuple_(Fact.valid_from, Fact.id) > (begins, fact.id),
         Fact.id != fact.id,
     )

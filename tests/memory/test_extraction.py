@@ -19,6 +19,7 @@ from memory.extraction.waiting import FULL, LONGEST_PART, MOST_KNOWN, QUIET
 from memory.facts import Statement, correct_fact, delete_fact, state
 from memory.llm import ChatModel
 from memory.markers import closing, opening
+from memory.space_removal import remove_space
 from memory.spaces import get_space, update_space
 
 LISBON = {"message": 1, "subject": "user", "predicate": "lives in", "object": "Lisbon", "single": True}
@@ -330,6 +331,61 @@ def test_what_a_model_reads_ends_nothing_that_somebody_has_stated(desk, model):
     desk.turn(desk.conversation(), "I moved to Lisbon in May")
     model.says(LISBON)
     desk.extract()
+    assert desk.facts == ["User lives in Faro", "user lives in Lisbon"]
+
+
+def test_nor_what_is_stated_later_and_began_before(desk, model, book):
+    desk.turn(desk.conversation(), "I moved to Lisbon in May")
+    model.says(LISBON)
+    desk.extract()
+    faro = desk.state("Faro")
+    assert desk.facts == ["user lives in Lisbon", "User lives in Faro"]
+    assert book.do(correct_fact, faro, {"valid_from": utc_now() - timedelta(days=99)}).ended == []
+    assert desk.facts == ["user lives in Lisbon", "User lives in Faro"]
+
+
+def test_it_ends_what_a_model_has_read_before_beside_what_was_stated(desk, model):
+    desk.state("Faro")
+    for name in ("Lisbon", "Porto"):
+        desk.turn(desk.conversation(), f"I live in {name}")
+        model.says({**LISBON, "object": name})
+        desk.extract()
+    assert desk.facts == ["User lives in Faro", "user lives in Porto"]
+
+
+def test_once_confirmed_it_ends_what_was_stated_before(desk, model, book):
+    faro = desk.state("Faro")
+    desk.turn(desk.conversation(), "I moved to Lisbon in May")
+    model.says(LISBON)
+    desk.extract()
+    (lisbon,) = book.all("SELECT id FROM facts WHERE extracted")
+    assert book.do(correct_fact, lisbon, {"extracted": False}).ended == [faro]
+    assert desk.facts == ["user lives in Lisbon"]
+
+
+def test_once_stated_it_ends_what_was_stated_before(desk, model, book):
+    faro = desk.state("Faro")
+    desk.turn(desk.conversation(), "I moved to Lisbon in May")
+    model.says(LISBON)
+    desk.extract()
+    with book.session() as session:
+        space = get_space(session, desk.user_id, "default")
+        said, keys, now = Statement("user", "lives in", "Lisbon"), book.runtime.keys, utc_now()
+        stated = state(session, desk.user_id, space.id, said, keys=keys, now=now, actor="test")
+        assert (stated.created, stated.ended) == (False, [faro])
+    assert desk.facts == ["user lives in Lisbon"]
+
+
+def test_neither_does_it_where_its_space_joins_another(desk, model, book):
+    desk.space("work")
+    desk.book.do(update_space, "work", {"extract_facts": True})
+    desk.state("Faro")
+    talk = desk.conversation()
+    desk.move(talk, "work")
+    desk.turn(talk, "I moved to Lisbon in May")
+    model.says(LISBON)
+    desk.extract()
+    book.do(remove_space, "work", "move", expect=book.contents("work").digest)
     assert desk.facts == ["User lives in Faro", "user lives in Lisbon"]
 
 

@@ -258,6 +258,13 @@ def test_who_confirms_it_has_stated_it(reader, read, ada):
     assert rows(ada, "SELECT extracted FROM facts") == [(False,)]
 
 
+def test_who_confirms_it_is_told_what_ended_for_it(reader, read, ada):
+    stated(reader, subject="user", object="Porto", since="2020-03-01")
+    (fact,) = (str(each) for (each,) in rows(ada, "SELECT id FROM facts WHERE extracted"))
+    page = words(reader.post(f"/facts/{fact}/confirm", follow_redirects=True))
+    assert "It counts as stated by you. 1 fact ended for it." in page
+
+
 def test_all_that_a_model_has_read_in_a_space_is_deleted_at_once(reader, read, ada, agent):
     stated(reader, object="Lisbon")
     agent.tool("fact_search", query="Where do I live?")

@@ -18,7 +18,7 @@ from memory.facts import FactFilters, FactPage, Statement, count_extracted
 from retrieval.dates import local, midnight
 from webapp.api.schemas import Line
 from webapp.context import credential, session, utc_now, zone
-from webapp.facts import correct_fact, delete_extracted, delete_fact, find_facts, readable_fact, state_fact
+from webapp.facts import Kept, correct_fact, delete_extracted, delete_fact, find_facts, readable_fact, state_fact
 from webapp.htmx import current_page, render
 from webapp.operations import is_incognito, space_for
 from webapp.pages.closed import closed_page
@@ -121,8 +121,7 @@ def add() -> Response:
         kept = state_fact(form.said(), form.space)
     except (ValidationError, InvalidError, RefusedError) as error:
         return _again(*_wrong(error))
-    ended = f" {counted(len(kept.ended), 'fact')} ended for it." if kept.ended else ""
-    return _to(f"It is kept.{ended}" if kept.created else "That was known.")
+    return _to(f"It is kept.{_ended(kept)}" if kept.created else "That was known.")
 
 
 @bp.get("/facts/<uuid:fact_id>")
@@ -144,8 +143,7 @@ def change(fact_id: UUID) -> Response:
         problem, status = _wrong(error)
         shown = {"fact": fact, "space": space, "given": request.form, "problem": problem}
         return make_response(render_template("facts/fact.html", **shown), status)
-    ended = f" {counted(len(kept.ended), 'fact')} ended for it." if kept.ended else ""
-    return _to(f"It is put right.{ended}")
+    return _to(f"It is put right.{_ended(kept)}")
 
 
 @bp.post("/facts/<uuid:fact_id>/end")
@@ -162,8 +160,8 @@ def end(fact_id: UUID) -> Response:
 @bp.post("/facts/<uuid:fact_id>/confirm")
 def confirm(fact_id: UUID) -> Response:
     """Say that what was read out of a conversation is so: it counts as stated from then on."""
-    correct_fact(readable_fact(fact_id)[0].id, {"extracted": False})
-    return _to("It counts as stated by you.")
+    kept = correct_fact(readable_fact(fact_id)[0].id, {"extracted": False})
+    return _to(f"It counts as stated by you.{_ended(kept)}")
 
 
 @bp.post("/facts/<uuid:fact_id>/delete")
@@ -181,6 +179,10 @@ def delete_read() -> Response:
         raise InvalidError("space", "must be given")
     gone = delete_extracted(form.space)
     return _to(f"{counted(gone, 'fact')} that a model had read {'is' if gone == 1 else 'are'} deleted.")
+
+
+def _ended(kept: Kept) -> str:
+    return f" {counted(len(kept.ended), 'fact')} ended for it." if kept.ended else ""
 
 
 def _day(value: datetime | None) -> date | None:
