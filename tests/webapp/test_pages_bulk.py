@@ -512,6 +512,17 @@ def test_what_is_done_on_the_page_of_a_memory_that_was_found_leads_back_to_the_s
     assert forgotten.location == search
 
 
+def test_what_comes_near_a_memory_that_was_found_leads_back_to_the_search_as_well(ada, browser, three):
+    ada.embed()
+    lamp, bell, _ = three
+    near = browser.get(f"/memories/{lamp}/neighbours?asked=q%3Dlamp").text
+    assert f'href="/memories/{bell}?asked=q%3Dlamp"' in near
+    asked = follow(browser, near, "This one replaces it")
+    back = unescape(re.search(r'href="([^"]*)">Leave both', asked)[1])
+    assert '<a href="/search?q=lamp">Search</a>' in browser.get(back).text
+    assert f'hx-get="/memories/{lamp}/neighbours?asked=q%3Dlamp"' in browser.get(back).text
+
+
 def test_a_hit_that_was_pinned_or_brought_back_in_place_still_leads_back_to_the_search(browser, three):
     htmx = {"HX-Request": "true", "HX-Current-URL": "http://localhost/search?q=lamp"}
     for act in ("pin", "forget", "restore"):

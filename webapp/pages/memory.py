@@ -154,7 +154,7 @@ def ask_replace(memory_id: UUID, other_id: UUID) -> Response:
     entry, other = visible_entry(memory_id), visible_entry(other_id)
     if any(is_incognito(space_for(each.space)) for each in (entry, other)):
         return closed_page()
-    return make_response(render_template("memories/replace.html", entry=entry, other=other))
+    return make_response(render_template("memories/replace.html", entry=entry, other=other, place=place_here()))
 
 
 @bp.post("/memories/<uuid:memory_id>/replaces/<uuid:other_id>")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 from uuid import UUID
 
 from flask import Response
@@ -17,6 +18,7 @@ from webapp.context import credential, session, utc_now
 from webapp.htmx import render
 from webapp.operations import is_incognito, space_at, space_for, visible_entry
 from webapp.pages.closed import closed_page
+from webapp.pages.place import place_here
 from webapp.pages.visitor import guarded
 
 bp = guarded("recalls")
@@ -100,7 +102,8 @@ def neighbours(memory_id: UUID) -> Response:
         return closed_page()
     compared = _compared(entry)
     near = [each for each in compared if each.cosine >= NEAR_COSINE]
-    return render("memories/neighbours.html", "memories/_neighbours.html", entry=entry, near=near, compared=compared)
+    shown: dict[str, Any] = {"entry": entry, "near": near, "compared": compared, "place": place_here()}
+    return render("memories/neighbours.html", "memories/_neighbours.html", **shown)
 
 
 def _compared(entry: Entry) -> list[Neighbour]:
