@@ -15,6 +15,7 @@ from memory.drafts import check_moment, check_not_ahead, check_text
 from memory.embedding.cache import drop_cached
 from memory.errors import ConflictError, InvalidError, NotFoundError
 from memory.fact_texts import extracted_from
+from memory.facts import move_extracted
 from memory.ids import among, new_id
 from memory.journal import record, redact, release_calls
 from memory.keys import Keys
@@ -181,15 +182,15 @@ def change_conversation(
 ) -> Conversation:
     """Change `title`, `archived`, `extra` or `space` (a `Space`), all or none.
 
-    An empty title gives the automatic one back. A move takes effect at once, for what was said before too: the scope
-    of episodes is looked up when something is searched. What is archived is out of every search, the notes of entities
-    included. Raises `InvalidError`, `NotFoundError`, and `ConflictError`
+    An empty title gives the automatic one back. A move takes effect at once, for what was said before too: the scope of
+    episodes is looked up when something is searched, and facts that were read out of it go along. What is archived is
+    out of every search, the notes of entities included. Raises `InvalidError`, `NotFoundError`, and `ConflictError`
     when the other space has a conversation of this `external_id`.
     """
     values = _checked({name: changes[name] for name in ("title", "extra") if name in changes})
-    if "archived" in changes:
-        # All spaces are locked, as entities of any of them may be named here. The worker that reads texts for names
-        # holds the space it reads for, so it writes none meanwhile.
+    if "archived" in changes or "space" in changes:
+        # All spaces are locked, as any of them may have entities that are named here, or facts that were read out of
+        # it. The worker that reads texts for names holds the space it reads for, so it writes none meanwhile.
         lock_spaces(session, user_id)
     conversation = lock_conversation(session, user_id, conversation_id, within=within)
     done: dict[str, dict[str, Any]] = {}
@@ -224,7 +225,8 @@ def _move(session: Session, conversation: Conversation, space: Space) -> dict[st
         raise ConflictError(f"the space {space.slug!r} has a conversation of the same external_id", "space")
     before = session.get_one(Space, (conversation.user_id, conversation.space_id))
     conversation.space_id = space.id
-    return {"from": before.slug, "to": space.slug}
+    facts = move_extracted(session, conversation.user_id, conversation.id, space.id)
+    return {"from": before.slug, "to": space.slug, **({"facts": facts} if facts else {})}
 
 
 def _automatic_title(session: Session, conversation: Conversation) -> str:

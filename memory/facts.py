@@ -32,7 +32,7 @@ from memory.caseless import caseless
 from memory.cursors import check_limit, from_cursor, to_cursor
 from memory.drafts import is_unseen
 from memory.errors import InvalidError, NotFoundError, RefusedError
-from memory.fact_texts import sentence
+from memory.fact_texts import extracted_from, sentence
 from memory.ids import among
 from memory.journal import record, redact
 from memory.keys import Keys
@@ -554,6 +554,18 @@ def _locked(session: Session, user_id: UUID, fact_id: UUID, now: datetime) -> tu
     if space is None or fact is None or fact.space_id != space.id:
         raise NotFoundError("there is no such fact")
     return fact, space
+
+
+def move_extracted(session: Session, user_id: UUID, conversation_id: UUID, target_id: UUID) -> int:
+    """Move what was read out of a conversation, and nobody has stated since, to another space; returns how many facts.
+
+    That space and those that they are in are locked by the caller.
+    """
+    ids = extracted_from(session, [conversation_id])
+    moved = update(Fact).where(Fact.user_id == user_id, among(Fact.id, ids))
+    run_unsynchronised(session, moved.values(space_id=target_id))
+    end_contradicted(session, user_id, target_id)
+    return len(ids)
 
 
 def move_facts(

@@ -428,6 +428,36 @@ def test_a_fact_goes_with_the_conversation_that_it_was_read_out_of(desk, model, 
     assert (done, desk.facts) == ([1, 0], ["user lives in Porto", "user lives in Faro"])
 
 
+def test_what_was_read_out_of_a_conversation_moves_with_it_and_what_was_confirmed_stays(desk, model, book):
+    desk.space("work")
+    talk = desk.conversation()
+    desk.turn(talk, "I live in Lisbon, and my sister is Ines")
+    model.says(LISBON, {"message": 1, "subject": "user", "predicate": "sister", "object": "Ines", "single": False})
+    desk.extract()
+    (ines,) = book.all("SELECT id FROM facts WHERE object = 'Ines'")
+    book.do(correct_fact, ines, {"confidence": 1.0})
+    desk.move(talk, "work")
+    there = "SELECT f.object || ' ' || s.slug FROM facts f JOIN spaces s ON s.id = f.space_id ORDER BY 1"
+    assert book.all(there) == ["Ines default", "Lisbon work"]
+    desk.move(talk, "default")
+    assert book.all(there) == ["Ines default", "Lisbon default"]
+
+
+def test_what_moves_contradicts_what_was_read_there(desk, model, book):
+    work = desk.space("work")
+    talks = [desk.conversation() for _ in range(2)]
+    for talk, name in zip(talks, ("Porto", "Lisbon"), strict=True):
+        desk.turn(talk, f"I live in {name}")
+        model.says({**LISBON, "object": name})
+        if name == "Lisbon":
+            desk.move(talks[0], "work")
+        desk.extract()
+    assert sorted(desk.facts) == ["user lives in Lisbon", "user lives in Porto"]
+    desk.move(talks[1], "work")
+    assert desk.facts == ["user lives in Lisbon"]
+    assert book.all("SELECT DISTINCT space_id FROM facts") == [work]
+
+
 def test_a_deleted_one_does_not_come_back_with_the_next_conversation(desk, model, book):
     for _ in range(2):
         desk.turn(desk.conversation(), "I moved to Lisbon in May")
