@@ -15,7 +15,7 @@ from memory.errors import DomainError
 from memory.ids import among
 from memory.journal import record
 from memory.keys import Keys
-from memory.models import Memory, Theme
+from memory.models import Memory, Space, Theme
 from memory.retention import Aging
 from memory.spaces import lock_space_of
 from memory.summing_up import sources_of
@@ -25,12 +25,16 @@ _OUTDATED = text("SELECT user_id, memory_id FROM outdated_roll_ups()")
 
 @dataclass(frozen=True, slots=True)
 class RollUp:
-    """A roll-up as it is, and the memories that it sums up, the oldest first, as they are by now."""
+    """A roll-up as it is, and the memories that it sums up, the oldest first, as they are by now.
+
+    `is_private` says that its space is incognito by default.
+    """
 
     id: UUID
     version: int
     text: str
     sources: Sequence[Aging]
+    is_private: bool
 
 
 def outdated(session: Session) -> Sequence[tuple[UUID, UUID]]:
@@ -51,7 +55,8 @@ def roll_up_of(session: Session, user_id: UUID, memory_id: UUID) -> RollUp | Non
     mine = (Memory.user_id == user_id, among(Memory.id, sources_of(summary)))
     rows = select(*columns, Memory.created_at, Memory.updated_at).outerjoin(Theme, themed).where(*mine)
     sources = [Aging(*row) for row in session.execute(rows.order_by(Memory.created_at, Memory.id))]
-    return RollUp(summary.id, summary.version, summary.text, sources) if sources else None
+    space = session.get_one(Space, (user_id, summary.space_id))
+    return RollUp(summary.id, summary.version, summary.text, sources, space.incognito_default) if sources else None
 
 
 def say_anew(session: Session, user_id: UUID, roll_up: RollUp, said: str, *, keys: Keys, now: datetime) -> bool:

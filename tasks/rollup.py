@@ -61,7 +61,7 @@ def roll_up_again(user_id: UUID, memory_id: UUID) -> bool:
         return False
     head, *_ = made.text.splitlines()
     # Outside of any transaction: a language model takes its time.
-    said = f"{head}\n{_said(Group(made.sources, None, None), zone)}"
+    said = f"{head}\n{_said(Group(made.sources, None, None), zone, is_private=made.is_private)}"
     with user_session(runtime().sessions, user_id) as session:
         changed = say_anew(session, user_id, made, said, keys=runtime().keys, now=now)
     if changed:
@@ -75,17 +75,21 @@ def _put_away(user_id: UUID, space_id: UUID, group: Group[Aging], zone: tzinfo) 
         space = session.get(Space, (user_id, space_id))
         if space is None or len(still_aging(session, space, group.memories, now=utc_now())) < len(group.memories):
             return 0
+        is_private = space.incognito_default
     # Outside of any transaction: a language model takes its time.
-    summary = group.draft(_said(group, zone), zone)
+    summary = group.draft(_said(group, zone, is_private=is_private), zone)
     with user_session(runtime().sessions, user_id) as session:
         done = put_away(session, user_id, space_id, group.memories, summary, keys=runtime().keys, now=utc_now())
     return len(done)
 
 
-def _said(group: Group[Aging], zone: tzinfo) -> str:
-    """Return what a group comes to: by the language model where one is set and answers, else by an extract."""
+def _said(group: Group[Aging], zone: tzinfo, *, is_private: bool) -> str:
+    """Return what a group comes to: by the language model where one is set and answers, else by an extract.
+
+    What is private, as in a space that is incognito by default, is sent to no model.
+    """
     model = runtime().chat_model
-    if model is not None:
+    if model is not None and not is_private:
         try:
             return model.complete(INSTRUCTION, group.material(zone), max_tokens=2 * ROOM)
         except ChatModelError as error:

@@ -78,22 +78,29 @@ class Enricher:
         """Read at most so many of one user's texts; returns how many were settled, well or badly."""
         items = self._waiting(user_id, most)
         if self._chat_model is None:
-            return self._read(user_id, items)
+            return self._read(user_id, items, None)
         # A language model takes its time for each: what was forgotten meanwhile, or is off by now, is not sent to it.
-        return sum(self._read(user_id, [item]) for item in items if item in self._waiting(user_id, BATCH))
+        due = (item for item in items if item in self._waiting(user_id, BATCH))
+        return sum(self._read(user_id, [item], self._model_for(user_id, item)) for item in due)
+
+    def _model_for(self, user_id: UUID, item: Item) -> ChatModel | None:
+        """Return the language model, to which nothing is sent of a space that is incognito by default."""
+        with user_session(self._sessions, user_id) as session:
+            space = session.get(Space, (user_id, item.space_id))
+            return None if space is None or space.incognito_default else self._chat_model
 
     def _waiting(self, user_id: UUID, most: int) -> list[Item]:
         with user_session(self._sessions, user_id) as session:
             return waiting_items(session, user_id, most, now=self._clock())
 
-    def _read(self, user_id: UUID, items: Sequence[Item]) -> int:
+    def _read(self, user_id: UUID, items: Sequence[Item], model: ChatModel | None) -> int:
         if not items:
             return 0
         readable = [item for item in items if item.text]
         found = dict(
             zip(
                 [item.id for item in readable],
-                self._reader([item.text for item in readable], self._chat_model),
+                self._reader([item.text for item in readable], model),
                 strict=True,
             )
         )

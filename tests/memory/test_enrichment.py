@@ -262,6 +262,15 @@ def test_what_has_expired_is_not_sent_to_the_model(desk):
         assert _sent(endpoint) == []
 
 
+def test_of_a_space_that_is_incognito_by_default_nothing_is_sent_to_the_model(desk):
+    memory_id = desk.book.write(LISBON).id
+    desk.book.do(update_space, "default", {"incognito_default": True})
+    with chat_endpoint() as endpoint:
+        assert _asks_a_model(desk, endpoint).enrich_user(desk.user_id) == 1
+        assert _sent(endpoint) == []
+    assert desk.book.load(memory_id).derived_tags
+
+
 def test_the_model_reads_all_that_waits(desk):
     texts = [f"The gate has the number {n}00" for n in range(3)]
     for text in texts:

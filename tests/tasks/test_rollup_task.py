@@ -97,6 +97,19 @@ def test_what_is_forgotten_or_off_while_the_model_writes_is_not_sent_to_it(shelf
     assert len(endpoint.requests) == 1
 
 
+def test_of_a_space_that_is_incognito_by_default_nothing_is_sent_to_the_model(shelf, ask, correct, runtime, ada):
+    with user_session(runtime.sessions, ada.id) as session:
+        update_space(session, ada.id, "default", {"incognito_default": True}, now=utc_now(), actor="t")
+    with chat_endpoint() as endpoint:
+        configure(replace(runtime, chat_model=ChatModel(endpoint.url, "small")))
+        archive_aged.call_local()
+        correct(TEXTS[1], "Glaze needs three coats")
+        roll_up_corrected.call_local()
+        configure(runtime)
+    assert not any(TEXTS[0] in str(request) for request in endpoint.requests)
+    assert "- Glaze needs three coats" in ask(ACTIVE)[0]
+
+
 def test_where_the_model_fails_it_is_an_extract(shelf, ask, runtime):
     with chat_endpoint() as endpoint:
         endpoint.status = 503
