@@ -115,6 +115,23 @@ def _name(question: str, text: str, *, to_the_end: bool) -> bytes:
     return hashlib.blake2b(said, digest_size=16).digest()
 
 
+def _is_english(lower: Sequence[str]) -> bool | None:
+    """Tell by the lists of common words whether a text is in English; None where they leave that open."""
+    surely = not _ONLY_ENGLISH.isdisjoint(lower)
+    others = _FOREIGN - _ALSO_ENGLISH if surely else _FOREIGN
+    english, foreign = (len(known.intersection(lower)) for known in (_ENGLISH | _ONLY_ENGLISH, others))
+    if foreign:
+        # Names are of any language: "Where does Wen come from?", "the concert at São João".
+        return surely and english > 2 * foreign
+    if surely or english > 1 or (_asks(lower) and not _ASKED_OF.isdisjoint(lower[1:2])):
+        return True
+    return None
+
+
+def _asks(lower: Sequence[str]) -> bool:
+    return not _ASKS.isdisjoint(lower[:1])
+
+
 def _sigmoid(log_odds: float) -> float:
     return 1 / (1 + math.exp(-log_odds))
 
@@ -159,15 +176,11 @@ class Reader:
             return False
         words = _WORD.findall(text)
         lower = [word.lower() for word in words]
-        surely = not _ONLY_ENGLISH.isdisjoint(lower)
-        others = _FOREIGN - _ALSO_ENGLISH if surely else _FOREIGN
-        english, foreign = (len(known.intersection(lower)) for known in (_ENGLISH | _ONLY_ENGLISH, others))
-        if foreign:
-            # Names are of any language: "Where does Wen come from?", "the concert at São João".
-            return surely and english > 2 * foreign
-        asks = not _ASKS.isdisjoint(lower[:1])
-        if surely or english > 1 or (asks and not _ASKED_OF.isdisjoint(lower[1:2])):
-            return True
+        told = _is_english(lower)
+        return self._looks_english(words, lower) if told is None else told
+
+    def _looks_english(self, words: Sequence[str], lower: Sequence[str]) -> bool:
+        """Tell whether words that the lists leave open are English, by how few pieces of the vocabulary they take."""
         if 2 * sum(not word.isascii() for word in words) > len(words):
             return False
         # Names say little of the language around them, as long as there is some: "Is Zoleka married?"
@@ -176,7 +189,7 @@ class Reader:
         most = _PIECES_BESIDE_ENGLISH if leans else _PIECES_PER_WORD
         if len(plain) >= _TELLING:
             return self._is_known(plain, most)
-        return self._is_known(words, most) or (asks and bool(plain) and self._is_known(plain, most))
+        return self._is_known(words, most) or (_asks(lower) and bool(plain) and self._is_known(plain, most))
 
     def _is_known(self, words: Sequence[str], most: float) -> bool:
         """Tell whether the vocabulary has some words in at most so many pieces each, on average."""

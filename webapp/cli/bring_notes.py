@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import click
@@ -10,13 +11,21 @@ from tqdm import tqdm
 from memory.bringing import bring_in
 from memory.clock import utc_now
 from memory.database import user_session
+from memory.drafts import Draft
 from memory.notes_files import drafts_of, files_in
 from memory.spaces import DEFAULT_SPACE
 from webapp.cli.wiring import migrated_store, user_named
 
 PATH = click.Path(exists=True, path_type=Path)
-# Of a text that is shown before it is stored.
+# The most characters that are shown of a text before it is stored.
 _SHOWN = 100
+# What came of the notes, in words, by the names that `bring_in` counts by.
+_CAME_OF = {
+    "created": "brought in",
+    "merged": "merged into one that says the same",
+    "there": "there already",
+    "refused": "not taken, as it was forgotten before or is nothing but what was recalled here",
+}
 
 
 @click.command("memories")
@@ -42,10 +51,7 @@ def import_memories(paths: tuple[Path, ...], email: str, space: str, soft_cap: i
     if not drafts:
         raise click.ClickException("there is nothing in it that could be a memory")
     if dry_run:
-        for draft in drafts:
-            line = " ".join(draft.text.split())
-            click.echo(line if len(line) <= _SHOWN else f"{line[: _SHOWN - 1]}\u2026")
-        click.echo(f"{len(drafts):,} in all. Nothing was stored.")
+        _show(drafts)
         return
     store = migrated_store()
     user_id = user_named(store, email)
@@ -64,14 +70,15 @@ def import_memories(paths: tuple[Path, ...], email: str, space: str, soft_cap: i
             actor="import",
             on_stored=bar.update,
         )
-    said = {
-        "created": "brought in",
-        "merged": "merged into one that says the same",
-        "there": "there already",
-        "refused": "not taken, as it was forgotten before or is nothing but what was recalled here",
-    }
     click.echo(
-        "; ".join(f"{counts[name]:,} {word}" for name, word in said.items() if counts[name] or name == "created")
+        "; ".join(f"{counts[name]:,} {word}" for name, word in _CAME_OF.items() if counts[name] or name == "created")
     )
     if counts["created"]:
         click.echo("A running server makes their vectors, and so does `commonplace backfill`.")
+
+
+def _show(drafts: Sequence[Draft]) -> None:
+    for draft in drafts:
+        line = " ".join(draft.text.split())
+        click.echo(line if len(line) <= _SHOWN else f"{line[: _SHOWN - 1]}\u2026")
+    click.echo(f"{len(drafts):,} in all. Nothing was stored.")
