@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from http import HTTPStatus
@@ -227,12 +227,10 @@ def done() -> Response:
     # What was undone, or changed again since, is not undone once more.
     forgot = form.act == "forget"
     still = set(ends) if forgot else bulk.left_so(session(), who.user_id, list(changed), form.act, form.about)
-    back: dict[str | None, list[UUID]] = defaultdict(list)
-    before = {memory_id: details.get("from") for memory_id, details in changed.items()}
+    before = {each: details.get("from") for each, details in changed.items()}
     if form.act == "untag":
         before |= bulk.taken_off(session(), who.user_id, list(changed), form.about, form.at)
-    for memory_id in [each for each in changed if each in still]:
-        back[before[memory_id] or form.about or None].append(memory_id)
+    back = _by_origin({each: before[each] for each in changed if each in still}, form.about)
     slips = [Slip(who.user_id, wording.undo, until, tuple(ids), about) for about, ids in back.items()]
     # What a memory replaced moves along with it, and so does what sums up that alone.
     chosen = [each for each, details in changed.items() if details.keys().isdisjoint({"replaced_by", "with"})]
@@ -249,6 +247,14 @@ def done() -> Response:
         filters=_filters().place,
     )
     return make_response(page)
+
+
+def _by_origin(before: Mapping[UUID, str | None], about: str) -> dict[str | None, list[UUID]]:
+    """Return memories by what undoing an act names: what each had before, as its space, or what all are `about`."""
+    found: dict[str | None, list[UUID]] = defaultdict(list)
+    for memory_id, was in before.items():
+        found[was or about or None].append(memory_id)
+    return found
 
 
 @bp.post("/memories/bulk/undo")
