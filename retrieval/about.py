@@ -87,14 +87,14 @@ class Asked:
     told_of: bool = False
 
     def coverage(self, places: Sequence[int]) -> float:
-        """Return the share, in [0, 1], of what the words that count tell which an item with these places has."""
+        """Return the share, in [0, 1], of the weight of the question's words that an item with `places` has."""
         dates = sum(self.dated.get(place, 0.0) for place in places)
         told = sum(self.content.get(place, 0.0) for place in places) + dates
         total = sum(self.content.values()) + dates
         return min(1.0, told / total) if total > 0 else 0.0
 
     def names_alone(self, places: Sequence[int]) -> bool:
-        """Tell whether a question asks something of a name, and an item shares no word with it but names and dates."""
+        """Tell whether something is asked about a name, and an item shares only names or dates with the question."""
         return bool(self.topics and self.names) and self.names.issuperset(set(places) - self.dated.keys())
 
     def other_names(self, places: Sequence[int]) -> bool:
@@ -102,11 +102,11 @@ class Asked:
         return bool(self.names) and self.names.isdisjoint(places)
 
     def lacks_date(self, places: Sequence[int]) -> bool:
-        """Tell whether the question names a time, as "summer" does and "day" does not, that an item lacks."""
+        """Tell whether an item lacks a time that the question names; "summer" is such a time, "day" is none."""
         return not self.times.issubset(places)
 
     def has_code(self, places: Sequence[int]) -> bool:
-        """Tell whether an item has an identifier that is asked for with all that it is written of.
+        """Tell whether an item has an identifier asked for, with all its parts, and a number that stands beside it.
 
         Of "HERON-42 firmware 1.44" the number tells as much as the identifier.
         """
@@ -129,13 +129,13 @@ class Asked:
         return any(map(any, held)) and not any(map(all, held))
 
     def lacks_number(self, places: Sequence[int]) -> bool:
-        """Tell whether an item has none of the numbers that tell what is asked for from another of its name."""
+        """Tell whether a number tells the thing asked for from others of its name, and an item does not have it."""
         return self.numbered is not None and self.numbered.isdisjoint(places)
 
     def names_another(self, text: str) -> bool:
-        """Tell whether a text has other numbers alone behind what is asked for with a number: the ICE 597.
+        """Tell whether a text names the thing asked for only with other numbers: "ICE 597" for "ICE 579".
 
-        What has the name without a number may be about it.
+        A text that has the name without a number may be about it.
         """
         return names_another(text, self.numbers, self.paired)
 
@@ -276,7 +276,7 @@ def _names(text: str) -> set[str]:
 
 
 def begins_sentence(text: str, start: int) -> bool:
-    """Tell whether a word that starts there is the first of a sentence, whose capital says nothing."""
+    """Tell whether a word at a place is the first of a sentence, where a capital does not make it a name."""
     while start > 0 and text[start - 1].isspace():
         start -= 1
     return start == 0 or text[start - 1] in ".?!:"
@@ -288,5 +288,5 @@ def _is_german(text: str) -> bool:
 
 
 def _begins(lexeme: str, word: str) -> bool:
-    """Tell whether a word begins with a lexeme so long that it is its stem, however much the word has lost."""
+    """Tell whether a word begins with a lexeme that is long enough to be its stem, however long its ending is."""
     return len(lexeme) >= _TELLING_STEM and word.startswith(lexeme)

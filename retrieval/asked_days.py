@@ -140,7 +140,7 @@ def _without(question: str, start: int, end: int) -> str:
 
 
 def _with_weekend(hint: DateHint, rest: str, place: int) -> tuple[DateHint, str]:
-    """Return a day as two where the weekend of it is meant, by what stands before it, and the question without that."""
+    """Return a day as two days if "the weekend of" stands before it, and the question without these words."""
     of = _WEEKEND_OF.search(rest[:place]) if hint.day is not None and hint.last is None else None
     if hint.day is None or of is None:
         return hint, rest
@@ -154,13 +154,13 @@ def _with_week(hint: DateHint, rest: str, place: int, named: re.Match[str]) -> t
 
 
 def _weekday_before(question: str, place: int) -> str:
-    """Return a question without the day of the week that stands before a date, which it is of."""
+    """Return a question without the name of the weekday that stands before a date and belongs to it."""
     found = _OF_WEEKDAY.search(question[:place])
     return _without(question, found.start(), place) if found else question
 
 
 def feast_hint(feast: Feast, now: datetime, *, gone: bool) -> DateHint | None:
-    """Return a feast as the days of its month, of no year unless one is told; of one that moves the days."""
+    """Return a feast as the days of its month, without a year unless one is told; a movable one as days of a year."""
     zone, year = zone_of(now), feast.year
     try:
         of_one_month = feast.month is not None and feast.first > 0
@@ -175,9 +175,9 @@ def feast_hint(feast: Feast, now: datetime, *, gone: bool) -> DateHint | None:
 
 
 def _year_of(named: re.Match[str], rest: str) -> tuple[re.Match[str] | None, bool]:
-    """Return the year that a month without one is of, and whether it is said of that alone.
+    """Return the match of the year that belongs to a month named without one, and whether the year belongs to it alone.
 
-    It is in "In 2023, on 3 June", and not in "in May and June 2023".
+    It does in "In 2023, on 3 June", and not in "in May and June 2023".
     """
     year, other = None if named["year"] else YEAR.search(rest), named_month(rest)
     return year, year is None or other is None or not other.start() <= year.start() < other.end()

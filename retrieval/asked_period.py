@@ -255,7 +255,7 @@ def _in_years(first: Period, last: Period, begins: DateHint, ends: DateHint, now
 
 
 def _is_mostly_over(ends: Sequence[Period], first: Period, now: datetime) -> bool:
-    """Tell whether more of a range is over than to come, which begins before the `first` day that is to come."""
+    """Tell whether more of a range is over than to come, where it begins before its `first` day as that was read."""
     return bool(ends) and ends[0].start < first.start and now - ends[0].start > ends[1].end - now
 
 
@@ -292,7 +292,7 @@ def _week_of(period: Period, zone: tzinfo) -> Period | None:
 
 
 def _joined(periods: list[Period], *, closed: bool) -> Period:
-    """Return one period of several: of all that lies between the first and the last where it is `closed`."""
+    """Return several periods as one: as all between the first and the last if `closed`, or else with each as a part."""
     if len(periods) == 1:
         return periods[0]
     ordered = sorted(periods, key=lambda each: (each.start, each.end))
@@ -301,7 +301,7 @@ def _joined(periods: list[Period], *, closed: bool) -> Period:
 
 
 def _nearest(hint: DateHint, now: datetime, *, to_come: bool) -> Period | None:
-    """Return the latest span that has the parts of a hint and has begun, or the first that has not ended."""
+    """Return the latest span that fits a hint and has begun; with `to_come` the first that fits and is not over."""
     step = 1 if to_come else -1
     # 29 February is in every eighth year at least.
     years = [hint.year] if hint.year is not None else [now.year + step * each for each in range(9)]

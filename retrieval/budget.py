@@ -38,9 +38,9 @@ def fit(ranked: Sequence[Ranked], budget: int, question: str = "") -> Fitted:
 
 
 def _told_once(ranked: Sequence[Ranked]) -> Sequence[Ranked]:
-    """Return the hits, ranked anew, without those that would show a summary that another shows before them.
+    """Return the hits, ranked anew, without those that would show a summary that is shown already.
 
-    It is a memory itself, and stands in for what it sums up.
+    The summary is a memory itself, which stands in for the memories that it sums up.
     """
     found = [hit.scored.candidate for hit in ranked]
     # The tokens of long texts are counted only where there is a summary, which most have not.

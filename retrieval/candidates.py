@@ -126,10 +126,10 @@ class Source:
         return SemanticLeg(vector, cosines, unrelated)
 
     def _widen_hnsw(self) -> None:
-        """Let the index look at more rows than are asked for, where that is more than every connection's setting.
+        """Let the HNSW index look at more rows than each connection's setting allows, where the search needs it.
 
-        More in a large space, where it misses more; more still where most of them may not fit what narrows the
-        question: what it steps over costs it its recall.
+        A large space needs more, as the index misses more there; a filtered search needs still more, as the rows that
+        the filter takes out are among those looked at.
         """
         rows = self.query.scope_size
         factor = FILTERED_VIEW if self.query.filtered else LARGE_VIEW if rows > LARGE_SPACE else SMALL_VIEW
@@ -138,7 +138,7 @@ class Source:
             self.session.execute(setting, {"ef": str(min(1000, wanted))})
 
     def keyword_leg(self, question: str) -> KeywordLeg:
-        """Run the keyword leg; what has only the letters of a name with signs, as of "C#", does not have that."""
+        """Run the keyword leg; an item with only the letters of a name with signs, as "C#", does not have the name."""
         names = signed(question)
         if not names:
             return self._keyword_leg(question)
@@ -157,10 +157,10 @@ class Source:
         return KeywordLeg(_together(dict.fromkeys(chain(*ids)), rest.ids, self.depth), told, places)
 
     def _signed(self, name: str, pattern: str) -> tuple[list[UUID], float, float, float] | None:
-        """Return what has a name with signs, in how many items it is, its idf and the mean length of all.
+        """Return the items that have a name with signs, how many these are, its idf, and the mean length of all items.
 
-        None where that is nothing and other signs may be meant: the "R&D" of one is the "research & development" of
-        another, but what has no "C#" has none.
+        None where there are none and the name may be written otherwise: the "R&D" of one is the "research &
+        development" of another. For other names, as "C#", no item is an answer, too.
         """
         values = {**self.scope(), "now": self.now, "name": name, "pattern": pattern}
         values["written_out"] = written_out(name)
@@ -181,7 +181,7 @@ class Source:
         return KeywordLeg([row[0] for row in rows], Question(*said))
 
     def pictured(self, pictures: Sequence[str]) -> KeywordLeg:
-        """Run the keyword leg for what has each of some pictures: all together are the question's one word."""
+        """Run the keyword leg for the items with each of some pictures, which count as one word."""
         values = {
             **self.scope(),
             **self._damping(),
@@ -216,7 +216,7 @@ class Source:
         ]
 
     def naming(self, period: Period) -> frozenset[UUID]:
-        """Return the memories that say a day, a month or a year of a time, or tell it from when they were kept."""
+        """Return the memories that name a day, month or year of a period, or tell it from when they were kept."""
         zone = self.now.tzinfo or UTC
         found = self.with_most(lexemes_of(period, zone), MOST_WITH_DAYS)
         named = (item_id for item_id, text, kept in found if says(period, text, kept, zone))
@@ -224,7 +224,7 @@ class Source:
         return frozenset(chain(named, told))
 
     def _kept_near(self, period: Period) -> Sequence[tuple[UUID, str, datetime]]:
-        """Return what may tell of a time from when it was kept, with texts and moments, the nearest first."""
+        """Return memories, as (id, text, moment), that may tell a time from when they were kept; the nearest first."""
         if not (looked_for := probes(period)):
             return ()
         queries, starts, ends = (list(each) for each in zip(*looked_for, strict=True))
@@ -233,9 +233,9 @@ class Source:
         return fetch(self.session, kept_near_statement(self.query.shelf, filtered=self.query.filtered), values)
 
     def with_most(self, probes: Mapping[str, int], most: int) -> Sequence[tuple[UUID, str, datetime]]:
-        """Return items, with texts and moments, that have most of some lexemes by their weights, the latest first.
+        """Return (id, text, moment) of the items whose lexemes weigh most together, of equal ones the latest first.
 
-        "mar*" stands for all that begin so.
+        `probes` gives lexemes their weights; "mar*" stands for all that begin with "mar".
         """
         values = {
             **self.scope(),
@@ -337,7 +337,7 @@ class Source:
 
 
 def _together(named: Collection[UUID], worded: Sequence[UUID], depth: int) -> list[UUID]:
-    """Return what has a name and other words of a question, then in turns what has either alone."""
+    """Return the ids in both lists, then by turns those that are in one of them alone."""
     having, others = frozenset(named), frozenset(worded)
     both = (each for each in worded if each in having)
     alone = zip_longest((each for each in named if each not in others), (each for each in worded if each not in having))

@@ -64,7 +64,7 @@ class Hearing:
     def of(
         cls, question: str, asked: Asked, source: Source, dense: Dense | None, course: Course, *, talk: bool
     ) -> Hearing:
-        """Return the hearing of a question that is understood as `asked`; `talk` says that turns were found."""
+        """Return the hearing of a question understood as `asked`; `talk`: the candidates are turns of a talk."""
         judge = Judge(
             source.policy,
             asked,
@@ -110,7 +110,7 @@ class Hearing:
         return [each for each in shown if not judge.is_beside(each, best)]
 
     def _is_read(self, reader: Reader, scored: Sequence[Scored], best: Sequence[Scored]) -> bool:
-        """Tell whether one of the best answers the question to who reads both, or is told without reading."""
+        """Tell whether the reader finds that one of the best answers the question, or words alone tell so."""
         judge, question = self.judge, self.question
         key_words = not judge.wants_all and not asks(question)
         # Words tell nothing here: every text that names somebody says a little of who that is.
@@ -131,9 +131,10 @@ class Hearing:
         return any(each.candidate.sureness is None for each in best) and self._is_about(unread)
 
     def _read(self, reader: Reader, best: Sequence[Scored]) -> Sequence[Scored]:
-        """Note how likely each answers, until that is enough or there is no time left.
+        """Note how likely each candidate answers, until one is likely enough or the time is up.
 
-        Return the best without the rest that need not be read. Another language and a failure leave no word.
+        Returns the best without those that need not be read any more. A note in another language, or a failure of the
+        reader, notes nothing.
         """
         judge, policy = self.judge, self.source.policy
         # Turns are left out wherever they stand, as they say half of what they mean.
@@ -235,9 +236,10 @@ class Hearing:
             return any(says_an_amount(each.candidate.text) for each in read)
 
     def _answers_to_the_rest(self, named: Sequence[Scored]) -> list[Scored]:
-        """Return those that share only a name with a question and are about what it asks of that name.
+        """Return the candidates that share only a name with a question, and are about what it asks of that name.
 
-        A name makes texts alike that have nothing else to do with each other: so the rest is compared without it.
+        A name makes texts alike that have nothing else to do with each other, so they are compared with the question
+        without the name.
         """
         rest = without_names(self.question) if named else ""
         if self.dense is None or not rest:

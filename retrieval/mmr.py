@@ -80,9 +80,9 @@ def _tag_matrix(scored: Sequence[Scored]) -> Floats:
 
 
 def _likeness(units: Floats, usable: NDArray[np.bool_], tags: Floats, unrelated: float) -> Callable[[int], Floats]:
-    """Return what says the likeness of each item to one of them, shape (n,), at most 1.
+    """Return the likeness of each item to one of them, shape (n,), at most 1.
 
-    Cosines, and the overlap of the tags wherever one of the two has no vector.
+    It is the cosine, or the overlap of the tags where one of the two has no vector.
     """
     every, tagged = bool(usable.all()), tags.shape[1] > 0
 

@@ -70,10 +70,10 @@ class Spelling:
 
 
 def respelled(source: Source, question: str, known: Sequence[str], *, thorough: bool = False) -> list[Spelling]:
-    """Return how what is in a question is written in what is searched, where that is otherwise.
+    """Return the spellings of things in a question that are written otherwise in what is searched.
 
-    `known` are the lexemes of the question that are there. `thorough` goes on where nothing was found before: it
-    compares the words that English texts have, without accents, and looks inside of all that the index keeps whole.
+    `known` are those of the question's lexemes that some item has. `thorough` is for when nothing was found at first:
+    it also looks for slips in common English words, and inside of everything that the index keeps whole.
     """
     most = source.policy.respellings
     found = [] if thorough else list(islice(_written(source, question), most))
@@ -90,7 +90,7 @@ def respelled(source: Source, question: str, known: Sequence[str], *, thorough: 
 
 
 def _left_of(spellings: Iterable[Spelling], found: Sequence[Spelling]) -> Iterator[Spelling]:
-    """Give the spellings of what shares no letter with what was found."""
+    """Give those spellings that share no letter with one found, nor with one given before."""
     taken = {place for each in found for place in range(each.start, each.start + len(each.asked))}
     for each in spellings:
         if taken.isdisjoint(span := range(each.start, each.start + len(each.asked))):
@@ -99,7 +99,7 @@ def _left_of(spellings: Iterable[Spelling], found: Sequence[Spelling]) -> Iterat
 
 
 def _left(matches: Iterable[re.Match[str]], found: Sequence[Spelling]) -> list[re.Match[str]]:
-    """Return the matches that begin in nothing of what was found."""
+    """Return the matches that do not begin inside one of the spellings found."""
     taken = [range(each.start, each.start + len(each.asked)) for each in found]
     return [each for each in matches if not any(each.start() in span for span in taken)]
 
@@ -119,7 +119,7 @@ def rewritten(question: str, spellings: Iterable[Spelling]) -> str:
 
 
 def _written(source: Source, question: str) -> Iterator[Spelling]:
-    """Give days, then all else elsewhere: a day looks like a code, and may be one in another text."""
+    """Give the spellings of days first, then of what shares no letter with these: a day looks like a code too."""
     days = list(_things_written(source, days_in(question)))
     yield from days
     taken = {place for each in days for place in range(each.start, each.start + len(each.asked))}
@@ -151,7 +151,7 @@ def _spelled(texts: Iterable[str], pattern: re.Pattern[str]) -> list[str]:
 
 
 def _as_indexed(text: str, found: re.Match[str]) -> str:
-    """Return what was found with the letters before it where the database reads a number with the dash between them."""
+    """Return what was found, with the letters before it if the database reads a dash between them as a minus sign."""
     before = text[max(0, found.start() - LONGEST) : found.start()]
     joined = _DASHED.search(before) if found[0][0].isdigit() else None
     return (joined[0] if joined else "") + found[0]
@@ -165,7 +165,7 @@ def _texts(source: Source, probes: Sequence[str]) -> list[str]:
 
 
 def _parts_of_wholes(question: str, known: Sequence[str]) -> Iterator[re.Match[str]]:
-    """Give what is written like an address, a path or a code, or part of one, and is nowhere by itself."""
+    """Give what may be a part of an address, a path or a code, and is not a lexeme by itself."""
     heard = {each.lstrip("-/") for each in known}
     chunks = [each for each in CHUNK.finditer(question) if len(each[0]) <= _LONGEST_WHOLE]
     for place, found in enumerate(chunks):
@@ -180,7 +180,7 @@ def _parts_of_wholes(question: str, known: Sequence[str]) -> Iterator[re.Match[s
 
 
 def _is_told(chunk: str, *, alone: bool) -> bool:
-    """Tell whether a chunk that is no word can only be one thing: a value, as 12/3 or 178.42, is a part of many."""
+    """Tell whether a chunk that is no word can only mean one thing; a value, as 12/3 or 178.42, is part of many."""
     if chunk.isdigit():
         return alone and len(chunk) >= _LEAST_DIGITS and PLAIN.fullmatch(chunk) is None
     return any(map(str.isalpha, chunk)) or VERSION.fullmatch(chunk) is not None

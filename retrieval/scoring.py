@@ -100,10 +100,11 @@ def rank(
 
 @dataclass(frozen=True, slots=True)
 class _Scoring:
-    """What the candidates of one question are scored by.
+    """What is needed to score the candidates of one question.
 
-    `relevance` is that of both legs by id, `lacking` what lacks an identifier that another has, `hint` the date that is
-    asked for and `speaker` whoever the question names; both None where that counts for nothing.
+    `relevance` is the fused relevance of both legs, by id. `lacking` are the candidates without an identifier that
+    another candidate has. `hint` is the date that the question asks for, and `speaker` the one whom it names; both None
+    where the policy gives no boost for it.
     """
 
     policy: Policy
@@ -139,7 +140,7 @@ class _Scoring:
 
 
 def _is_all_but_the_time(candidate: Candidate, asked: Asked | None, hint: dates.DateHint | None) -> bool:
-    """Tell whether one was kept at the time that is asked for, and has all else of what is asked."""
+    """Tell whether a candidate was kept at the time asked for and has all other words that count."""
     if asked is None or hint is None or dates.match(hint, candidate.created_at) < 1:
         return False
     return asked.coverage(candidate.places) > ALL
@@ -148,10 +149,10 @@ def _is_all_but_the_time(candidate: Candidate, asked: Asked | None, hint: dates.
 def rank_by_time(
     candidates: Sequence[Candidate], policy: Policy, period: dates.Period, *, named: Container[UUID], now: datetime
 ) -> list[Scored]:
-    """Candidates for a question that asks for nothing but a time: those of it, then what names it.
+    """Candidates for a question that asks for nothing but a time: those kept then, and those that name the time.
 
-    What was kept then has a relevance of 1, what says that time, as those `named` do, a half; the other way round where
-    what is to come is asked for. Recency and importance order either.
+    A candidate kept at the time has a relevance of 1, one that is in `named` has a half; the other way round for a
+    question about what is to come. Recency and importance add to both.
     """
     scored = []
     for each in candidates:
@@ -166,12 +167,12 @@ def rank_by_time(
 
 
 def look_again(scored: Sequence[Scored], policy: Policy, *, question: str, now: datetime) -> list[Scored]:
-    """Rank the few whose texts are read once more.
+    """Rank again the few candidates whose texts were fetched.
 
-    A question for a time is answered by what says one, and any but for what was by what has become of a thing first.
-    What was read and does not answer stands back behind what does, and so does what has another number than the thing
-    that is asked for. What nobody read stands between, by the mean of what was read: it may say that the answer has
-    changed.
+    For a question that asks when, a text that says a time gains; for a question about what is the case now, so does a
+    text that says what has changed. A candidate that the reader read and that does not answer loses, and so does one
+    that has another number than the thing asked for. A candidate that was not read loses as much as the mean of those
+    that were: it may say that the answer has changed.
     """
     read = [log_odds(each.candidate.sureness) for each in scored if each.candidate.sureness is not None]
     likeliest, usual = max(read, default=0.0), sum(read) / max(1, len(read))
@@ -236,12 +237,12 @@ def _again(each: Scored, policy: Policy, now: datetime, *, when: bool, change: b
 
 
 def in_talk(candidates: Sequence[Candidate]) -> bool:
-    """Tell whether most of the candidates were said by somebody: a note may begin with a name and a colon too."""
+    """Tell whether most candidates are turns of a talk; a single note may begin with a name and a colon too."""
     return 2 * sum(each.speaker is not None for each in candidates) > len(candidates)
 
 
 def _lacking(candidates: Sequence[Candidate], asked: Asked | None) -> frozenset[UUID]:
-    """Return what lacks an identifier that is asked for; nothing where all do, as then none is the wrong one."""
+    """Return the candidates that lack an identifier asked for; none where all do, as it tells nothing apart."""
     if asked is None:
         return frozenset()
     having_none = (each for each in candidates if asked.lacks_code(each.places) or asked.lacks_number(each.places))
@@ -250,7 +251,7 @@ def _lacking(candidates: Sequence[Candidate], asked: Asked | None) -> frozenset[
 
 
 def _named(candidates: Sequence[Candidate], question: str) -> str | None:
-    """Return the one speaker whom the question names; of several named none is meant more than the others."""
+    """Return the one speaker whom the question names; of several names none is meant more than another."""
     words = set(_WORD.findall(question.casefold()))
     speakers = {each.speaker for each in candidates if each.speaker is not None}
     found = [name for name in speakers if words.issuperset(_WORD.findall(name.casefold()))]

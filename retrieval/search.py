@@ -136,7 +136,7 @@ class _Run:
         )
 
     def _search_parts(self, dense: Dense | None, question: str, parts: Sequence[str]) -> Result:
-        """Bring what the whole question finds and what each part of it does, in turn, from the best on.
+        """Search for the whole question and each of its parts, and take hits from these in turn, the best first.
 
         No memory need answer two questions at once, so the whole may find nothing; but a part may mean what another
         says ("When is the exam? Which room?"), so the whole comes first.
@@ -221,7 +221,10 @@ class _Run:
         return pool
 
     def _best_of(self, weighed: Sequence[Scored], question: str, unrelated: float) -> list[Ranked]:
-        """Rank what was read once more, and choose the best that are not much alike; note whether there are more."""
+        """Rank the candidates again now that they were read, and choose the best that are not much alike.
+
+        Notes whether there are more.
+        """
         query, policy = self.source.query, self.source.policy
         with self.course.timed("rank"):
             # Cut to the limit only after that: whoever wants one hit wants the one that answers, wherever it stood
@@ -246,7 +249,7 @@ class _Run:
         return self._search(dense, question, may_respell=False)
 
     def _respelled(self, question: str, keyword: KeywordLeg, *, thorough: bool = False) -> str | None:
-        """Return the question with its words as they are written in what is searched; None where they are so."""
+        """Return the question with words written as in what is searched; None where none is written otherwise."""
         policy = self.source.policy
         if not policy.respellings or "keyword" not in policy.legs or quoted(question):
             return None
@@ -260,7 +263,7 @@ class _Run:
         return rewritten(question, spellings) if spellings else None
 
     def _period(self, question: str) -> Period | None:
-        """Return the time that is asked for where nothing else is; entities and exchanges have no time of their own."""
+        """Return the period of a question that asks for nothing else; entities and exchanges have no time."""
         if not self.source.query.shelf.holds_memories or self.source.policy.date_boost == 0:
             return None
         # A question with quotes asks for words, even where they are a date, so for more than a time.
@@ -269,7 +272,7 @@ class _Run:
         return asked_period.alone(question, self.source.now)
 
     def _of_the_time(self, period: Period) -> Result:
-        """Bring what is of a time, and what speaks of it: who asks for nothing else means all that there is."""
+        """Return what was kept in a period and what speaks of it, all of it, as the question asks for nothing else."""
         policy, now = self.source.policy, self.source.now
         with self.course.timed("keyword"):
             named = self.source.naming(period) if "keyword" in policy.legs else frozenset[UUID]()
@@ -326,7 +329,7 @@ class _Run:
         return one_form(question[:MAX_QUERY].replace("\x00", " ").encode("utf-8", "replace").decode())
 
     def _semantic(self, dense: Dense | None, question: str) -> SemanticLeg:
-        """Run the semantic leg; whatever stops it leaves the keyword leg to answer alone, and says so."""
+        """Run the semantic leg; where it fails, note that, and the keyword leg answers alone."""
         vector = self.course.embed(dense, question)
         if dense is None or vector is None:
             return NO_SEMANTIC_LEG
@@ -342,7 +345,7 @@ class _Run:
                 return NO_SEMANTIC_LEG
 
     def _widen(self, scored: Sequence[Scored], model_id: UUID | None, asked: Vector | None) -> list[Scored]:
-        """Read what is shown and write the last scores; who changes these at this moment must not cost the answer."""
+        """Fetch what is shown, and save the scores; where somebody changes a row at this moment, do without saving."""
         saving = self.source.query.shelf.holds_memories
         try:
             return self.source.widen(scored, model_id, asked=asked, saving=saving)
@@ -355,10 +358,10 @@ class _Run:
 
 
 def _saying(weighed: Sequence[Scored], phrases: Sequence[str], words: Sequence[str] | None) -> list[Scored]:
-    """Return what says all of some phrases, and where `words` for a time are given may say that time.
+    """Return the candidates that say all `phrases` and, unless `words` is None, may say the time that these stand for.
 
-    So may what has one of them without telling which, and what is too long to be read for days: who asks for a time
-    alone wants nothing else.
+    A candidate may say the time if it says one of the words, other than of when it was kept, or if it is too long to be
+    searched for days: a question for a time alone wants nothing else.
     """
 
     def fits(memory: Candidate) -> bool:

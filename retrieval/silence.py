@@ -30,12 +30,13 @@ SUREST = 6.0
 
 @dataclass(frozen=True, slots=True)
 class Judge:
-    """Judges what was found for a question, by the numbers of `Policy` from `sure_cosine` to `alone_reading`.
+    """Judges whether what was found answers a question, by `sure_cosine` to `alone_reading` of `Policy`.
 
-    `talk` says that turns are judged, which say half of what they mean. `wants_all` says that each of several memories
-    is wanted, `wants_several` that more than one may be, `only_names` that the question names a thing and asks nothing
-    of it. `hint` is the time that it names, `words` what else it has, in lower case. `outranked` says that the best of
-    all has another number than what is asked for, so that what is read stands behind.
+    `talk`: the candidates are turns of a talk, which say only half of what they mean. `wants_all`: the question wants
+    each of several memories. `wants_several`: more than one memory may belong to the answer. `only_names`: the question
+    names a thing and asks nothing of it. `hint` is the time that the question names, `words` are its other words, in
+    lower case. `outranked`: the best of all candidates has another number than the one asked for, so whatever was read
+    ranks behind it.
     """
 
     policy: Policy
@@ -64,18 +65,19 @@ class Judge:
         return self.wants_all or self.wants_several
 
     def wants_the_end(self, scored: Scored) -> bool:
-        """Tell whether one must be read to its end even if it is as good as sure not to answer.
+        """Tell whether the reader must read a candidate to its end, even one that is as good as sure not to answer.
 
-        So it is with one whose words have all that the question's words tell, as then next to nothing is enough.
+        It must where a very low sureness can be enough: for a candidate that has all the words that count.
         """
         policy = self.policy
         least = min(policy.sure_reading, policy.named_reading, policy.list_reading, policy.min_score)
         return least < SHOWN_EARLY or scored.coverage > ALL
 
     def is_answered(self, best: Sequence[Scored]) -> bool:
-        """Tell whether one of the best, in order of rank, is likely enough to answer, as far as they were read.
+        """Tell whether one of those of the best that were read is likely enough to answer; `best` is in order of rank.
 
-        Any but the first must be surer, by `BEHIND`; what is faint counts only where it is shown.
+        All but the first must be surer than the policy asks for, by `BEHIND`. A faint candidate counts only if it is
+        shown.
         """
         read = [
             each for each in best if each.candidate.sureness is not None and (not each.is_faint or self.is_likely(each))
@@ -103,18 +105,19 @@ class Judge:
         return self.policy.named_reading if named else self.policy.sure_reading
 
     def is_likely(self, scored: Scored) -> bool:
-        """Tell whether that it answers is evidence enough by itself, whatever its words and its vector say."""
+        """Tell whether the reader is so sure of a candidate that neither its words nor its vector need be evidence."""
         return (scored.candidate.sureness or 0.0) >= self.policy.min_score
 
     def is_certain(self, scored: Scored, *, key_words: bool) -> bool:
-        """Tell whether one surely answers: it reads so, or is told by its words."""
+        """Tell whether a candidate surely answers, by what the reader says or by its words."""
         sureness = scored.candidate.sureness or 0.0
         return sureness >= self.policy.alone_reading or self.is_told(scored, key_words=key_words)
 
     def is_beside(self, scored: Scored, best: float) -> bool:
-        """Tell whether one that shares no word with the question is beside the point of it; `best` is the best cosine.
+        """Tell whether a candidate without a word of the question is beside the point; `best` is the best cosine.
 
-        To a model one number is as good as another: what lacks the one that is asked for is no answer for being alike.
+        To an embedding model one number is as good as another, so a candidate without the number that is asked for does
+        not answer by being alike.
         """
         if scored.coverage > 0 or scored.date_match > 0 or self.is_likely(scored):
             return False
@@ -127,9 +130,9 @@ class Judge:
         return sureness is not None and sureness < SHOWN_EARLY
 
     def is_told(self, scored: Scored, *, key_words: bool) -> bool:
-        """Tell whether one has the identifier that is asked for, or all of nothing but key words.
+        """Tell whether a candidate has the identifier asked for, or all words of a question that consists of key words.
 
-        Who names a thing wants whatever is known of it.
+        A user who only names a thing wants whatever is known of it.
         """
         places = scored.candidate.places
         if self.is_another(scored.candidate):
@@ -137,22 +140,23 @@ class Judge:
         return self.asked.has_code(places) or (key_words and scored.coverage > ALL)
 
     def readable(self, scored: Sequence[Scored]) -> list[Scored]:
-        """Return those that may answer, in their order: none that lacks the identifier that is asked for."""
+        """Return the candidates that may answer, in their order, without those that `is_another` tells of."""
         return [each for each in scored if not self.is_another(each.candidate)]
 
     def is_another(self, candidate: Candidate) -> bool:
-        """Tell whether a candidate lacks the identifier that is asked for, or has another number of its name.
+        """Tell whether a candidate lacks the identifier that is asked for, or has another number or another time.
 
-        What was not fetched is not shown either, and says nothing for what is: it must have the number itself.
+        A candidate whose text was not fetched is not shown. It counts only where its lexemes have the number itself.
         """
         if self.asked.lacks_code(candidate.places) or self._is_of_another_time(candidate):
             return True
         return self.asked.names_another(candidate.text) if candidate.text else self.asked.lacks_number(candidate.places)
 
     def _is_of_another_time(self, candidate: Candidate) -> bool:
-        """Tell whether a candidate tells of another time than a question which only names one: "kWh in August".
+        """Tell whether a candidate tells of another time than a question that only names one, as "kWh in August".
 
-        What that was in September answers a question that asks, if anything does: whether it did is for the reader.
+        For a question that asks something, this is always false: what happened in September may answer it, which the
+        reader decides.
         """
         if self.hint is None or not self.only_names or match(self.hint, candidate.created_at) == 1:
             return False
@@ -161,10 +165,10 @@ class Judge:
         return self.asked.lacks_date(candidate.places)
 
     def about(self, scored: Iterable[Scored]) -> Iterator[Scored]:
-        """Yield those that are about what is asked, in their order.
+        """Yield the candidates that are about what is asked, in their order.
 
-        Where what is asked for is there, but with another number or of another time, what has none of its words is not
-        about it for being a little alike.
+        Where what is asked for was found, but with another number or of another time, a candidate that has none of its
+        words is not about it merely because it is a little alike.
         """
         scored = list(scored)
         fetched = (each.candidate for each in scored if each.candidate.text)
@@ -211,9 +215,9 @@ class Judge:
         )
 
     def alike_by_name(self, scored: Sequence[Scored]) -> list[Scored]:
-        """Return those, in their order, which may be as alike as `sure_cosine` asks for only by a name they share.
+        """Return the candidates that may reach `sure_cosine` only by a name in the question, in their order.
 
-        In a talk none: there a name is told from what else the words say.
+        None in a talk: there the words besides the name decide.
         """
         return [
             each

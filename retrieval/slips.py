@@ -29,9 +29,10 @@ _WRITTEN_OUT = str.maketrans({"ä": "ae", "ö": "oe", "ü": "ue", "å": "aa", "�
 
 
 def unknown_words(question: str, known: Sequence[str], *, least: int = LEAST_WORD) -> Iterator[re.Match[str]]:
-    """Give the words of at least so many letters, with a capital one less, of which nothing has the stem.
+    """Give the words of a question whose stem is not among the lexemes `known`, of at least `least` letters.
 
-    Not those of any question: among notes in English the German "nicht" is no slip of "night".
+    A word with a capital may have one letter less. Words of every question are left out, in German too: among notes in
+    English "nicht" is no slip of "night".
     """
     heard, stems = frozenset(known), stems_of(known)
     wholes = [each.span() for each in CHUNK.finditer(question) if not each[0].isalpha() and each[0].lower() in heard]
@@ -46,7 +47,7 @@ def unknown_words(question: str, known: Sequence[str], *, least: int = LEAST_WOR
 
 
 def stems_of(lexemes: Iterable[str]) -> frozenset[tuple[str, int]]:
-    """Return with what a word of each lexeme begins, and how long that lexeme is: its last letter may be another."""
+    """Return for each lexeme its length and its beginning, without the last letter, which may differ in a word."""
     return frozenset((each[:-1] or each, len(each)) for each in lexemes)
 
 
@@ -67,21 +68,21 @@ def beginnings(word: str) -> Iterator[str]:
 
 
 def is_unusual(word: str) -> bool:
-    """Tell whether a word has a capital first, a letter that English has not, or is none of its texts."""
+    """Tell whether a word has a capital, has a letter that is not English, or is unknown to English texts."""
     return word[0].isupper() or not word.isascii() or word.lower() not in english()
 
 
 @cache
 def english() -> frozenset[str]:
-    """Return the words that English texts have, and names among them: those that the bundled model's vocabulary has."""
+    """Return the words of English texts, among them names: the words in the bundled model's vocabulary."""
     lines = (Path(MINILM) / "vocab.txt").read_text(encoding="utf-8").splitlines()
     return frozenset(each for each in lines if each.isalpha())
 
 
 def slips_between(folded: frozenset[str], words: Sequence[str], most: int) -> list[int | None]:
-    """Return how many slips lie between a word and each of others, their accents aside; None where more than `most`.
+    """Return for each of `words` how many slips it is from the nearest form in `folded`; None for more than `most`.
 
-    One that begins otherwise is another word.
+    Accents are no slips. A word with another first letter is another word.
     """
     forms = [(form, place) for place, word in enumerate(words) for form in folded_forms(word)]
     found: list[int | None] = [None] * len(words)
