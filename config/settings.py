@@ -102,7 +102,10 @@ def names() -> frozenset[str]:
 
 
 def unread(env: Mapping[str, str] | None = None) -> dict[str, str | None]:
-    """Return the variables that are named like ours and that nothing reads, each with the name that may be meant."""
+    """Return the environment variables that begin with our prefix and that nothing reads.
+
+    Each is given with the name of a setting that may have been meant.
+    """
     known, given = names(), os.environ if env is None else env
     by_end = {each.removeprefix(PREFIX): each for each in sorted(known)}
     found: dict[str, str | None] = {}

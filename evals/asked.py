@@ -21,14 +21,14 @@ _T = TypeVar("_T")
 
 @dataclass(frozen=True, slots=True)
 class Searched:
-    """The texts that are searched together, and questions with those that answer them; these may be of another's."""
+    """Texts that are searched together, and questions with the texts that answer them, maybe another person's."""
 
     texts: tuple[str, ...]
     asked: tuple[tuple[str, tuple[str, ...]], ...]
 
 
 def drawn(found: Sequence[_T], count: int | None = None) -> list[_T]:
-    """Return so many of what there is to learn from, or all, in an order that is always the same and not theirs."""
+    """Return a sample of what there is to learn from, or all of it, in an order that is the same in every run."""
     return random.Random(3).sample(found, len(found))[:count]
 
 

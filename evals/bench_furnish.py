@@ -19,7 +19,7 @@ I like short answers, and examples where there are any.
 
 
 def furnish(base_url: str, token: str, words: WordModel) -> None:
-    """Add all of it over the interface; raises `httpx.HTTPStatusError` where the server refuses."""
+    """Add everything over the HTTP interface; raises `httpx.HTTPStatusError` where the server refuses."""
     with httpx.Client(base_url=base_url, headers={"Authorization": f"Bearer {token}"}, timeout=60) as client:
         thread = _post(client, "/v1/conversations", {"title": "A long talk"})["id"]
         texts = words.texts(MESSAGES + WRITES)

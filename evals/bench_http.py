@@ -110,7 +110,7 @@ def bench_http(
 
 
 def _crowd(base_url: str, token: str, space: str, questions: Sequence[str], clients: int) -> Crowd:
-    """Let each client begin at another question, so that no two ask the same at once."""
+    """Ask all questions by several clients at once, each beginning at another question, so that no two ask the same."""
 
     def ask_from(number: int) -> tuple[list[float], int]:
         start = number * len(questions) // clients
@@ -141,7 +141,10 @@ class _Client:
         self._connection.close()
 
     def ask_all(self, questions: Sequence[str]) -> list[float]:
-        """Return the milliseconds of each search, its answer read to the end; `unread` are those that say so."""
+        """Return the milliseconds of each search, with its answer read to the end.
+
+        Sets `unread` to how many answers say that there was no time to read what was found.
+        """
         self.unread, took = 0, []
         for question in questions:
             answer, milliseconds = timed(partial(self._ask, question))
@@ -169,7 +172,7 @@ class _Client:
 
 
 def _degraded(answer: bytes) -> list[str]:
-    """Return what an answer says that the search went without; raises `RefusedError` for no answer of a search."""
+    """Return what the server says that a search went without; raises `RefusedError` if it is no search's answer."""
     try:
         return list(json.loads(answer)["degraded"])
     except (ValueError, KeyError, TypeError):

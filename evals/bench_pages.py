@@ -59,7 +59,7 @@ class PagesBench:
 
     @property
     def ratios(self) -> dict[str, float]:
-        """Return medians over that of a bare request: of the slowest page and of the one in the middle."""
+        """Return the medians of the slowest page and of the median page, over that of a bare request."""
         medians = sorted(each.latency.p50 / self.bare.p50 for each in self.pages)
         return {"slowest page / bare": round(medians[-1], 2), "median page / bare": round(median(medians), 2)}
 

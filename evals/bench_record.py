@@ -22,7 +22,10 @@ WORSE = "worse"
 def keep(
     home: Path, command: str, parameters: Mapping[str, Any], ratios: Mapping[str, float], values: Mapping[str, Any]
 ) -> Path:
-    """Write a measurement into the data folder; `ratios` are costs over a limit of the same run, less is better."""
+    """Write a measurement into the data folder.
+
+    `ratios` are costs over the least possible cost, as the same run has measured it; less is better.
+    """
     now = utc_now()
     record = {
         "command": command,
@@ -36,9 +39,9 @@ def keep(
 
 
 def last_ratios(home: Path, command: str, parameters: Mapping[str, Any]) -> dict[str, float] | None:
-    """Return the ratios of the newest measurement by the same command with the same parameters; None without one.
+    """Return the ratios of the newest record of the same command with the same parameters; None without one.
 
-    One that was worse than that before it is passed over.
+    A record that was worse than the one before it is passed over.
     """
     wanted = json.loads(json.dumps(dict(parameters)))
     for path in sorted((home / FOLDER).glob("*.json"), reverse=True):

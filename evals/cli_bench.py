@@ -57,7 +57,7 @@ UNLIMITED = {"COMMONPLACE_SEARCHES_PER_MINUTE": "0", "COMMONPLACE_PAGE_SEARCHES_
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """Where a measurement goes besides the screen, and whether it is held against the last one."""
+    """Where a measurement is written besides the screen, and whether it is compared with the last one."""
 
     path: Path | None
     save: bool
@@ -73,7 +73,7 @@ class Kept:
     ) -> None:
         """Keep and print a measurement; end with an error where it is worse than the last one.
 
-        What was found worse is kept and compared with no other: asked a second time, it would pass.
+        No later measurement is compared with one that was worse: otherwise, measuring a second time would pass.
         """
         home = config.load().home
         before = bench_record.last_ratios(home, command, parameters) if self.check else None
@@ -149,7 +149,7 @@ def _of_locomo(file: Path, memories: int, queries: int) -> tuple[list[str], list
 
 
 def _each_once(_context: click.Context, _option: click.Parameter, sizes: tuple[int, ...]) -> tuple[int, ...]:
-    """Refuse a size that is there twice: a ratio is kept by the size that it is of."""
+    """Refuse a size that is given twice, as ratios are kept by size."""
     if twice := [size for size, count in Counter(sizes).items() if count > 1]:
         raise click.BadParameter(f"{twice[0]} is there twice")
     return sizes

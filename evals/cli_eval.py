@@ -43,7 +43,7 @@ MOST_NAMED = 10
 
 
 def _numbers(_context: click.Context, _option: click.Parameter, given: tuple[str, ...]) -> dict[str, Any]:
-    """Return the policy fields of `FIELD=VALUE`s; a value that is no JSON is a word."""
+    """Return the policy fields of `FIELD=VALUE`s; a value that is not JSON is taken as a string."""
     found: dict[str, Any] = {}
     for field, value in by_field(given).items():
         try:

@@ -35,7 +35,7 @@ together_option = click.option("--together", "as_one", is_flag=True, help="Put t
 
 @dataclass(frozen=True, slots=True)
 class Output:
-    """Where a run goes besides the screen; `against` is another run, which it is compared with."""
+    """Where a run is written besides the screen; `against` is another run that it is compared with."""
 
     path: Path | None
     against: Run | None

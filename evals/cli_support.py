@@ -117,7 +117,7 @@ def embed_all(runtime: Runtime) -> None:
 
 
 def invented_vectors(runtime: Runtime, user_id: UUID, words: WordModel, count: int) -> Vectors:
-    """Return vectors near those of the topics, so that questions find some of them and not others."""
+    """Return random vectors near those of the topics, so that a question finds some texts and not others."""
     return around(topic_vectors(runtime, user_id, words), count)
 
 
@@ -131,7 +131,7 @@ def topic_vectors(runtime: Runtime, user_id: UUID, words: WordModel) -> Vectors:
 
 @contextmanager
 def progress(total: int | None, unit: str) -> Iterator[Callable[[int], None]]:
-    """Show a bar on stderr, and give what moves it on."""
+    """Show a progress bar on stderr, and give the function that moves it on."""
     with tqdm(total=total, unit=f" {unit}", file=sys.stderr) as bar:
 
         def advance(done: int) -> None:
@@ -141,9 +141,9 @@ def progress(total: int | None, unit: str) -> Iterator[Callable[[int], None]]:
 
 
 def by_field(given: Iterable[str]) -> dict[str, str]:
-    """Return what stands after each field of `FIELD=VALUE`s, empty where there is no `=`.
+    """Return the values of `FIELD=VALUE`s by field, empty for one without `=`.
 
-    Raises `click.BadParameter` for a field that is there twice: only one of its values could be meant.
+    Raises `click.BadParameter` for a field that is given twice: only one of its values could be meant.
     """
     found: dict[str, str] = {}
     for each in given:

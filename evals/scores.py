@@ -38,7 +38,7 @@ class Outcome:
 
 
 def grouped(expected: AbstractSet[str], holders: Mapping[str, Hashable]) -> frozenset[frozenset[str]]:
-    """Return the expected ids, those together that one memory holds, and alone those that none does."""
+    """Return the expected ids in sets: those that one memory holds in one, each of the others in one of its own."""
     together: dict[Hashable, set[str]] = {}
     for each in expected:
         together.setdefault(holders.get(each, ("nowhere", each)), set()).add(each)

@@ -75,7 +75,10 @@ class Fit:
 
     @cached_property
     def elsewhere(self) -> tuple[float, ...] | None:
-        """Return a value for each question, by the choice that the others' questions make; None for one person."""
+        """Return the value of each question under the choice that other persons' questions make.
+
+        None where the data are of one person.
+        """
         persons = {each.about for each in self.questions}
         if len(persons) < 2:
             return None
@@ -104,7 +107,7 @@ class Fit:
         return chance_of_the_best([self._by_person(choice) for choice in tried], tried.index(self.chosen))
 
     def _by_person(self, choice: tuple[float, ...]) -> list[float]:
-        """Return what each person adds to how much more a choice is worth than the defaults."""
+        """Return, for each person, what their questions add to the gain of a choice over the defaults."""
         mine, theirs = self._by_choice[choice], self._by_choice[self.default]
         answered, silent = (sum(getattr(each, name) for each in mine.values()) for name in ("answered", "silent"))
         return [
@@ -114,7 +117,7 @@ class Fit:
         ]
 
     def _best(self, without: str | None = None) -> tuple[float, ...]:
-        """Return the best choice on all questions, or on those about others than one person."""
+        """Return the best choice on all questions, or on those that are not about a given person."""
 
         def worth(choice: tuple[float, ...]) -> tuple[float, bool]:
             sums = (each for name, each in self._by_choice[choice].items() if name != without)
@@ -142,7 +145,7 @@ def _means(parts: Iterable[_Sums]) -> tuple[float, float]:
 
 
 def default(grid: Grid) -> tuple[float, ...]:
-    """Return the choice of a grid that the default policy has made; what has one value there has that."""
+    """Return the choice of a grid that is the default policy's; of a field with a single value, that value."""
     return tuple(each[0] if len(each) == 1 else getattr(NAMED[DEFAULT], name) for name, each in grid.items())
 
 
@@ -189,7 +192,7 @@ def _value(examiner: Examiner, question: Question, policy: Policy) -> float:
 
 
 def to_text(found: Fit) -> str:
-    """Return what the choices brought as a table, and what it cannot tell."""
+    """Return what the choices reached as a table, and what the table cannot tell."""
     elsewhere = found.elsewhere
     rows: list[list[Cell]] = [
         ["the defaults", *found.default, *found.means(found.found[found.default])],

@@ -45,7 +45,7 @@ class Seen:
 
 @dataclass(frozen=True, slots=True)
 class Fitted:
-    """A stop, and of the persons apart the share of the other notes that it spares."""
+    """A stop, and the share of the notes without an answer that it spares, among persons it was not fitted to."""
 
     stop: Stop
     spares: float

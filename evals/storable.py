@@ -21,9 +21,9 @@ def refusal(
     created_at: datetime | None = None,
     names: Mapping[str, str] = _SAME,
 ) -> str | None:
-    """Return what is wrong with a memory as `field: reason`, or None where a store takes it now.
+    """Return why a store would not take a memory now, as `field: reason`; None where it would.
 
-    `names` has what the file calls the fields of a `Draft` that it calls otherwise.
+    `names` maps fields of a `Draft` to what the file calls them, where it calls them otherwise.
     """
     try:
         Draft(text, type=kind, source_ids=(source_id,), created_at=created_at)

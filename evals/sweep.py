@@ -198,7 +198,7 @@ def sweep(
 
 
 def suggested(trial: optuna.Trial) -> tuple[Policy, int]:
-    """Return the policy and the number of results that a trial proposes."""
+    """Return the policy and the number of results that Optuna suggests for a trial."""
     fusion: Any = trial.suggest_categorical("fusion", FUSIONS)
     numbers: dict[str, Any] = {
         "alpha": trial.suggest_float("alpha", 0.5, 1.0),
@@ -253,7 +253,7 @@ def _try(examiner: Examiner, asked: Sequence[Question], policy: Policy, limit: i
 def _beside(
     examiner: Examiner, narrow: Examiner, question: Question, policy: Policy, turns: Iterable[int]
 ) -> Iterator[tuple[float, float]]:
-    """Yield the milliseconds of a search and of one by the defaults, in each turn."""
+    """Yield the milliseconds of a search under the policy and of one under the defaults, once in each turn."""
     place = examiner.placed.places[question.collection]
 
     def mine() -> float:

@@ -27,7 +27,7 @@ class Steps:
         self._done = 0
 
     def make(self, loss: torch.Tensor) -> None:
-        """Make the next step, by what a loss says."""
+        """Take one step of the optimiser down the gradient of a loss."""
         share = min(1.0, self._done / (_WARM_UP * self._total)) * max(_LAST_SHARE, 1 - self._done / self._total)
         for group in self._optimiser.param_groups:
             group["lr"] = self._rate * share

@@ -94,7 +94,7 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class Answers:
-    """What was answered with memory and without; `lost` says of each other task why it was not."""
+    """The answers with memory and without; `lost` says of each task without an answer why it has none."""
 
     given: tuple[Answer, ...]
     lost: Mapping[str, str]

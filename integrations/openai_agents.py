@@ -78,7 +78,7 @@ def _headers(token: str, user: str | None, session: str | None, conversation: st
 
 
 def _name(error: Exception) -> str:
-    """Name an error; 401 is a token that opens nothing any more, 403 one without the scope `read`."""
+    """Return an error's name; 401 means that the token is not valid any more, 403 that it lacks the scope `read`."""
     name = type(error).__name__
     return f"{name} {error.response.status_code}" if isinstance(error, httpx.HTTPStatusError) else name
 

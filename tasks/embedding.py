@@ -32,10 +32,10 @@ _turned_away = threading.Event()
 
 
 def nudge() -> None:
-    """Ask a worker to look for waiting rows; call it after commit.
+    """Ask a worker to look for rows that wait for a vector; call it after the commit.
 
-    A queued look that has not begun will see what was just committed, so one is enough. A queue that is down is
-    no reason to fail a write, or to hold up many: the sweep finds the rows.
+    A look that is queued and has not begun will see what was just committed, so one is enough. When the queue is down,
+    this neither fails nor waits: the sweep finds the rows later.
     """
     if not queue_breaker.allows():
         return
@@ -72,7 +72,10 @@ def embed_waiting() -> int:
 
 
 def embed() -> int | None:
-    """Embed all that is due; returns how many rows were settled, None while as many threads as may are at it."""
+    """Embed all texts that are due; returns how many rows were settled.
+
+    None while as many threads as may are embedding already.
+    """
     done = _embed()
     if done is None:
         _turned_away.set()
@@ -103,7 +106,10 @@ def sweep() -> int:
 
 @huey.task()
 def fill() -> int:
-    """Do as the sweep does, and ask what rests at once: whoever asks by hand has mended it, or wants to know."""
+    """Embed as the sweep does, and at once also what rests after failures.
+
+    Somebody asked for this by hand, who has mended the cause or wants to know.
+    """
     runtime().backfill.wake()
     queued: int = sweep.call_local()
     return queued

@@ -34,13 +34,13 @@ _reading = threading.Lock()
 
 @huey.periodic_task(crontab(minute="*"))
 def enrich_waiting() -> int:
-    """Read what waits, for a while; returns how many texts were settled."""
+    """Read waiting texts for names and tags, for a while; returns how many texts were settled."""
     return enrich()
 
 
 @huey.signal(SIGNAL_COMPLETE)
 def after_embedding(_signal: str, task: Any, _error: object = None) -> None:
-    """Read what was just embedded."""
+    """Read the texts that were just embedded for names and tags."""
     if task.name == embed_waiting.task_class.__name__ and not huey.immediate:
         enrich()
 

@@ -27,7 +27,7 @@ _reading = threading.Lock()
 
 @huey.periodic_task(crontab(minute="*"))
 def extract_waiting() -> int:
-    """Read conversations that wait, for a while; returns how many messages were settled."""
+    """Read waiting conversations for facts, for a while; returns how many messages were settled."""
     return extract()
 
 

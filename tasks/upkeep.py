@@ -49,9 +49,10 @@ _aging = _Round((UUID(int=0), UUID(int=0)))
 
 @huey.periodic_task(crontab(minute="*"))
 def purge_due() -> int:
-    """Remove for good what is due, user by user; returns how many rows.
+    """Delete for good everything that is due, user by user; returns how many rows were deleted.
 
-    What fails for one user, or with the caches, is logged and tried again the next time; the others' goes on.
+    A failure for one user, or with the caches, is logged and tried again the next time; the other users' rows are
+    deleted nonetheless.
     """
     now = utc_now()
     sessions = runtime().sessions
@@ -85,7 +86,7 @@ def _purge_of(user_id: UUID, now: datetime) -> int:
 
 @contextmanager
 def _logged(message: str, *values: object) -> Iterator[None]:
-    """Log what fails in here, and go on; raise what fails for everybody, as a database that does not answer."""
+    """Log an error that concerns one user, and go on; raise one that concerns all, as when the database is away."""
     try:
         yield
     except Exception as error:  # The boundary between people: what one's rows do is no reason to fail the others'.
@@ -118,9 +119,9 @@ def count_on() -> None:
 
 @huey.periodic_task(crontab(minute="17"))
 def archive_aged() -> int:
-    """Archive what is older than its space keeps it, batch by batch; returns how many memories.
+    """Archive memories that are older than their space keeps them, batch by batch; returns how many.
 
-    A space where it fails is logged and tried again the next time; the others' goes on.
+    A failure in one space is logged and tried again the next time; the other spaces are archived nonetheless.
     """
     deadline, total = time.monotonic() + LONGEST_RUN, 0
     with runtime().sessions() as session:
