@@ -36,6 +36,7 @@ class Purpose(IntEnum):
     PREFERENCES = 3
     NOTEBOOKS = 4
     TELLING = 5
+    READING = 6  # of a conversation for facts, by its id: a lock of the connection, as no transaction is open
 
 
 def lock_name(session: Session, name: str, purpose: Purpose) -> None:

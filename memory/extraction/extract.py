@@ -21,6 +21,7 @@ from memory.facts import Statement, state
 from memory.journal import record
 from memory.keys import Keys
 from memory.llm import ChatModel, ChatModelError, RefusedTextError, UselessAnswerError
+from memory.locks import Purpose
 from memory.models import Conversation
 from memory.spaces import lock_spaces
 
@@ -29,8 +30,8 @@ logger = logging.getLogger(__name__)
 ACTOR = "extraction"
 # A conversation that an endpoint refuses to read, as some do by its words, is tried again after so long.
 APART = timedelta(hours=1)
-_HOLD = text("SELECT pg_try_advisory_lock(hashtextextended(:name, 5))")
-_LET_GO = text("SELECT pg_advisory_unlock(hashtextextended(:name, 5))")
+_KEY = f"hashtextextended(:name, {Purpose.READING.value})"
+_HOLD, _LET_GO = text(f"SELECT pg_try_advisory_lock({_KEY})"), text(f"SELECT pg_advisory_unlock({_KEY})")
 # After so many in a row it is the endpoint, and no conversation. So it is where it has answered none for an hour.
 _MOST_REFUSED = 3
 
