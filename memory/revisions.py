@@ -114,8 +114,8 @@ def keep_all(
 
 def _numbers(session: Session, user_id: UUID, memory_ids: Collection[UUID]) -> Mapping[UUID, int]:
     """Return the numbers of the versions of memories that are in force."""
-    last = select(Revision.memory_id, func.max(Revision.number)).where(*_of(user_id, memory_ids))
-    found = {memory_id: number for memory_id, number in session.execute(last.group_by(Revision.memory_id))}  # noqa: C416 - rows do not type-check
+    last = select(Revision.memory_id, func.max(Revision.number).label("last")).where(*_of(user_id, memory_ids))
+    found = {row.memory_id: row.last for row in session.execute(last.group_by(Revision.memory_id))}
     return {memory_id: found.get(memory_id, 0) + 1 for memory_id in memory_ids}
 
 
