@@ -15,6 +15,7 @@ from sqlalchemy.orm import InstrumentedAttribute, Session
 from memory.cursors import check_limit, from_cursor, to_cursor
 from memory.drafts import without_blanks
 from memory.driver import fetch
+from memory.errors import NotFoundError
 from memory.models import (
     Conversation,
     Embedding,
@@ -190,6 +191,14 @@ def _count(session: Session, user_id: UUID, conditions: Conditions, *, now: date
 def _ids(user_id: UUID, now: datetime) -> Select[Any]:
     statement = select(Memory.id).join(Space, (Space.user_id == Memory.user_id) & (Space.id == Memory.space_id))
     return statement.where(Memory.user_id == user_id, Memory.unexpired(now))
+
+
+def get_memory(session: Session, user_id: UUID, memory_id: UUID) -> Memory:
+    """Return the user's memory; raises `NotFoundError` for anyone else's as for none."""
+    memory = session.get(Memory, (user_id, memory_id))
+    if memory is None:
+        raise NotFoundError("there is no such memory")
+    return memory
 
 
 def get_entry(session: Session, user_id: UUID, memory_id: UUID, *, now: datetime) -> Entry | None:

@@ -11,12 +11,13 @@ from uuid import UUID
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
+from memory.browse import get_memory
 from memory.capacity import make_room
 from memory.drafts import Draft, check_status
 from memory.embedding.cache import drop_cached
 from memory.embedding.queue import enqueue
 from memory.errors import ConflictError, InvalidError, RefusedError
-from memory.forget import UNDO_WINDOW, find_twin, get_memory
+from memory.forget import UNDO_WINDOW, find_twin
 from memory.journal import record
 from memory.keys import Keys
 from memory.models import AuditEvent, Memory, Space

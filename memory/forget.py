@@ -11,6 +11,7 @@ from uuid import UUID
 from sqlalchemy import ARRAY, LargeBinary, any_, cast, delete, insert, select, update
 from sqlalchemy.orm import Session
 
+from memory.browse import get_memory
 from memory.embedding.cache import drop_cached
 from memory.errors import NotFoundError
 from memory.forgotten_rows import ALONG, LINKS, Row, forgotten_row, texts_in, untied_rows
@@ -42,14 +43,6 @@ class Forgetting:
     undo_until: datetime | None
     replaced: UUID | None = None
     summaries: Mapping[UUID, UUID] = field(default_factory=dict)
-
-
-def get_memory(session: Session, user_id: UUID, memory_id: UUID) -> Memory:
-    """Return the user's memory; raises `NotFoundError` for anyone else's as for none."""
-    memory = session.get(Memory, (user_id, memory_id))
-    if memory is None:
-        raise NotFoundError("there is no such memory")
-    return memory
 
 
 def forget(

@@ -7,9 +7,9 @@ from uuid import UUID
 
 from sqlalchemy.orm import Session
 
+from memory.browse import get_memory
 from memory.edit import update
 from memory.errors import ConflictError, InvalidError, NotFoundError
-from memory.forget import get_memory
 from memory.journal import record
 from memory.keys import Keys
 from memory.models import PossibleUpdate

@@ -10,8 +10,8 @@ from sqlalchemy import delete, select
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.orm import Session
 
+from memory.browse import get_memory
 from memory.errors import NotFoundError
-from memory.forget import get_memory
 from memory.journal import hold
 from memory.models import RecallMark
 from memory.telling import begin_to_tell
