@@ -14,11 +14,11 @@ from sqlalchemy import insert
 from evals.stock import SPACE, memory_row
 from evals.tables import table
 from evals.timing import Latency, latency, timed
-from memory.database import user_session
-from memory.drafts import Draft
+from memory.drafts.drafts import Draft
 from memory.models import Memory, Space
-from memory.remember import remember
-from memory.spaces import create_space
+from memory.spaces.spaces import create_space
+from memory.storage.database import user_session
+from memory.writing.remember import remember
 from tasks.runtime import Runtime
 
 BARE_SPACE = "bench-bare"

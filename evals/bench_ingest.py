@@ -15,14 +15,14 @@ from psycopg import sql
 from evals.stock import memory_row, model_of
 from evals.tables import table
 from evals.timing import timed
-from memory.database import user_session
-from memory.drafts import Draft
+from memory.drafts.drafts import Draft
 from memory.embedding.base import Embedder
 from memory.embedding.bundled import MINILM
 from memory.models import Space
 from memory.portions import portions
-from memory.remember import remember_many
-from memory.spaces import create_space
+from memory.spaces.spaces import create_space
+from memory.storage.database import user_session
+from memory.writing.remember import remember_many
 from tasks.runtime import Runtime
 
 if TYPE_CHECKING:

@@ -18,8 +18,8 @@ from sqlalchemy.orm import Session
 from evals.stock import model_of
 from evals.tables import table
 from evals.timing import Latency, latency, timed
-from memory.database import user_session
 from memory.embedding.cache import CachedEmbedder
+from memory.storage.database import user_session
 from retrieval.candidates import Source
 from retrieval.policy import NAMED
 from retrieval.query import Dense, Query, Result

@@ -41,10 +41,10 @@ from evals.extra import needs
 from evals.local_server import serving
 from evals.stock import SPACE, stock
 from evals.throwaway import EMAIL, PASSWORD, throwaway
-from memory.accounts import create_token
+from memory.accounts.accounts import create_token
 from memory.clock import utc_now
-from memory.database import user_session
-from memory.session_state import drop_states
+from memory.conversations.session_state import drop_states
+from memory.storage.database import user_session
 from tasks.runtime import Runtime
 
 F = TypeVar("F", bound=Callable[..., Any])

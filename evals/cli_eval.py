@@ -31,8 +31,8 @@ from evals.rolled_up import summed_up
 from evals.throwaway import throwaway
 from evals.together import together
 from memory.clock import utc_now
-from memory.database import user_session
 from memory.embedding.prompt import PATIENCE
+from memory.storage.database import user_session
 from retrieval.policy import Policy, PolicyError
 from tasks.runtime import Runtime
 

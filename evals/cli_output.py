@@ -22,8 +22,8 @@ from evals.means import compare
 from evals.report import measures_to_text
 from evals.runs import Run
 from memory.clock import utc_now
-from memory.database import user_session
 from memory.embedding.models import active_model
+from memory.storage.database import user_session
 from retrieval.policy import Policy
 from retrieval.query import DEFAULT_TOKEN_BUDGET
 

@@ -23,9 +23,9 @@ from evals.locomo import Conversation, read
 from evals.locomo_import import import_conversations
 from evals.stock import Vectors, around, model_of
 from evals.throwaway import close
-from memory.accounts import find_user
-from memory.database import user_session
-from memory.schema_revision import current_revision, head_revision
+from memory.accounts.accounts import find_user
+from memory.storage.database import user_session
+from memory.storage.schema_revision import current_revision, head_revision
 from tasks.runtime import Runtime, build
 
 F = TypeVar("F", bound=Callable[..., Any])

@@ -15,7 +15,7 @@ from evals.cli_support import progress
 from evals.policies import default_only
 from evals.throwaway import throwaway
 from memory.clock import utc_now
-from memory.llm import ChatModel
+from memory.remote.llm import ChatModel
 
 # Seconds to wait for an answer. A model without a graphics card is slow, and nobody waits for an answer here.
 PATIENCE = 120.0

@@ -9,7 +9,7 @@ from itertools import accumulate, chain, islice, product
 from evals.blocks import read_blocks
 from evals.errors import MeasureError
 from evals.locomo import Conversation, memory_text
-from memory.text import folded
+from memory.texts.fingerprints import folded
 
 VOCABULARY = 8_000
 TOPICS = 64

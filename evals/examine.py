@@ -14,9 +14,9 @@ from evals.dataset import Question
 from evals.errors import MeasureError
 from evals.places import Place, Placed
 from evals.scores import Outcome, grouped
-from memory.database import act_as
 from memory.embedding.base import EmbeddingError
 from memory.embedding.models import active_model
+from memory.storage.database import act_as
 from retrieval.about import meant
 from retrieval.policy import Policy
 from retrieval.query import DEFAULT_TOKEN_BUDGET, Dense, Query, QueryEmbedder, Result

@@ -36,7 +36,7 @@ def main(home: Path) -> None:
     if sys.stdin.buffer.read(1) == _ALL_IS_WELL:
         return
     # Imported here, as it is hardly ever needed.
-    from memory.server import end_server  # noqa: PLC0415
+    from memory.server.embedded import end_server  # noqa: PLC0415
 
     for _ in range(ATTEMPTS):
         end_server(home)

@@ -17,7 +17,7 @@ from evals import once
 from evals.dataset import Collection, DataSet, Item, Question
 from evals.locomo import Conversation, Turn, memory_text
 from evals.storable import refusal, unfit
-from memory.drafts import MAX_SOURCE_ID_LENGTH
+from memory.drafts.drafts import MAX_SOURCE_ID_LENGTH
 
 # The name of a conversation becomes part of the ids of its sessions, whose length is limited.
 _LONGEST_NAME = 64

@@ -19,18 +19,18 @@ from sqlalchemy.orm import Session, sessionmaker
 
 from evals.errors import MeasureError
 from evals.locomo import Conversation, Turn, memory_text
-from memory.conversations import open_conversation
-from memory.database import user_session
-from memory.drafts import Draft
+from memory.conversations.conversations import open_conversation
+from memory.drafts.drafts import Draft
 from memory.ids import new_id
 from memory.keys import Keys
-from memory.message_drafts import MessageDraft
-from memory.messages import Scribe, append
+from memory.messages.drafts import MessageDraft
+from memory.messages.messages import Scribe, append
 from memory.models import Conversation as Thread
 from memory.models import Memory, Message, Space
 from memory.portions import portions
-from memory.remember import remember_many
-from memory.spaces import create_space, get_space, update_space
+from memory.spaces.spaces import create_space, get_space, update_space
+from memory.storage.database import user_session
+from memory.writing.remember import remember_many
 from retrieval.tokens import count
 
 ACTOR = "import"

@@ -17,10 +17,10 @@ from evals.policies import DEFAULT
 from evals.report import Report, Variant, measures_to_text, to_dict, variants_to_text
 from evals.scores import Outcome
 from evals.silent_server import silent
-from memory.database import user_session
 from memory.embedding.cache import CachedEmbedder
 from memory.embedding.http import HttpEmbedder
 from memory.embedding.prompt import PAUSE, PromptEmbedder
+from memory.storage.database import user_session
 from retrieval.policy import NAMED
 from retrieval.query import Dense
 

@@ -14,14 +14,14 @@ from evals.dataset import Collection, DataSet, Item
 from evals.errors import MeasureError
 from evals.locomo_import import check_slugs, import_conversations, space_slug
 from evals.throwaway import add_user
-from memory.database import user_session
-from memory.drafts import Draft
+from memory.drafts.drafts import Draft
 from memory.errors import InvalidError
 from memory.ids import new_id
 from memory.models import Memory
 from memory.portions import portions
-from memory.remember import remember_many
-from memory.spaces import create_space, get_space
+from memory.spaces.spaces import create_space, get_space
+from memory.storage.database import user_session
+from memory.writing.remember import remember_many
 from tasks.runtime import Runtime
 
 ACTOR = "eval"

@@ -18,7 +18,7 @@ from evals.dataset import DataSet, Question
 from evals.examine import Examiner
 from evals.places import Place
 from evals.scores import Outcome, grouped
-from memory.database import user_session
+from memory.storage.database import user_session
 from retrieval.policy import NAMED
 from retrieval.unspaced import telling
 

@@ -12,15 +12,15 @@ from numpy.typing import NDArray
 from sqlalchemy import Engine, insert, text
 from sqlalchemy.orm import Session
 
-from memory.database import make_engine, user_session
-from memory.drafts import Draft
+from memory.drafts.drafts import Draft
+from memory.drafts.prepared import prepare
 from memory.embedding.indexes import maintain_indexes
 from memory.embedding.models import active_model, note_success
 from memory.ids import new_id
 from memory.models import Embedding, EmbeddingModel, Memory, Space
-from memory.prepared import prepare
-from memory.spaces import create_space
-from memory.text import to_signed
+from memory.spaces.spaces import create_space
+from memory.storage.database import make_engine, user_session
+from memory.texts.fingerprints import to_signed
 from retrieval.candidates import EXACT_SCAN_LIMIT
 from tasks.runtime import Runtime
 

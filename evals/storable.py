@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from datetime import datetime
 
 from memory.clock import utc_now
-from memory.drafts import DEFAULT_TYPE, Draft, check_not_ahead, check_text
+from memory.drafts.drafts import DEFAULT_TYPE, Draft, check_not_ahead, check_text
 from memory.errors import InvalidError
 
 _SAME: Mapping[str, str] = {}

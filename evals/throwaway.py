@@ -15,10 +15,10 @@ from sqlalchemy.orm import Session, sessionmaker
 
 import config
 from evals.guard import guarded
-from memory import schema
-from memory.accounts import create_user
-from memory.database import make_engine
+from memory.accounts.accounts import create_user
 from memory.ending import ending_at_sigterm
+from memory.storage import schema
+from memory.storage.database import make_engine
 from tasks.runtime import Runtime, build
 
 EMAIL = "measure@example.org"

@@ -25,7 +25,7 @@ from evals.report import measures_to_text
 from evals.storable import refusal, unfit
 from evals.tables import Cell, table
 from evals.timing import latency, timed
-from memory.llm import ChatModel, ChatModelError, UselessAnswerError
+from memory.remote.llm import ChatModel, ChatModelError, UselessAnswerError
 from retrieval.policy import NAMED
 from retrieval.query import DEFAULT_TOKEN_BUDGET
 from retrieval.tokens import count

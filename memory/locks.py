@@ -4,10 +4,10 @@ Two who take the same locks in different orders wait for each other until the da
 taken in this order, and rows of one kind in the order of their ids:
 
 1. the token of a request, whose time of use is noted
-2. spaces (`memory.spaces.lock_spaces`)
+2. spaces (`memory.spaces.spaces.lock_spaces`)
 3. conversations
 4. memories, then episodes; a memory that was forgotten, where the other rows of its space are
-5. the lock of `memory.telling`, then notebooks, then facts
+5. the lock of `memory.redaction.telling`, then notebooks, then facts
 6. tool calls, then the goals of conversations
 7. cached vectors
 8. the user

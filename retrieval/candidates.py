@@ -15,11 +15,11 @@ from pgvector import HalfVector
 from sqlalchemy import text
 from sqlalchemy.orm import Session
 
-from memory.database import EF_SEARCH
-from memory.driver import Floats, Ids, Row, fetch
 from memory.embedding.likeness import likeness
 from memory.embedding.passages import READ, passages
-from memory.shelves import EPISODES, MEMORIES
+from memory.storage.database import EF_SEARCH
+from memory.storage.driver import Floats, Ids, Row, fetch
+from memory.storage.shelves import EPISODES, MEMORIES
 from retrieval.answers import COLOURED, signed, unsigned, written_out
 from retrieval.dates import Period
 from retrieval.from_then import probes, tells

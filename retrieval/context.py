@@ -23,8 +23,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, tzinfo
 from uuid import UUID
 
-from memory.markers import BLOCK, MARK, check_fence, closing, harmless, opening
-from memory.markers import is_marked as is_recalled
+from memory.texts.markers import BLOCK, MARK, check_fence, closing, harmless, opening
+from memory.texts.markers import is_marked as is_recalled
 from retrieval import tokens
 from retrieval.budget import Fitted
 from retrieval.dates import local

@@ -8,7 +8,7 @@ from uuid import UUID
 
 from sqlalchemy.orm import Session
 
-from memory.driver import fetch
+from memory.storage.driver import fetch
 from retrieval.query import MAX_QUERY
 
 # A long question has words that any text has: a third of them must meet in one memory.

@@ -20,7 +20,7 @@ from math import log
 
 import numpy as np
 
-from memory.scripts import UNSPACED, words
+from memory.texts.scripts import UNSPACED, words
 from retrieval.types import Vector
 
 FEWEST_WORDS = 4

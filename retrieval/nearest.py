@@ -8,10 +8,10 @@ from pgvector import HalfVector
 from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
-from memory.driver import fetch
 from memory.embedding.likeness import likeness, unrelated_cosine
 from memory.models import Embedding, EmbeddingModel, Memory
-from memory.shelves import MEMORIES
+from memory.storage.driver import fetch
+from memory.storage.shelves import MEMORIES
 from retrieval.candidates import EXACT_SCAN_LIMIT, from_binary
 from retrieval.statements import approximate_statement, exact_statement
 

@@ -7,7 +7,7 @@ import unicodedata
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
-from memory.scripts import end_of_letter, in_one_form, one_form, words
+from memory.texts.scripts import end_of_letter, in_one_form, one_form, words
 from retrieval import tokens
 from retrieval.about import says_little
 from retrieval.answers import signed, unsigned

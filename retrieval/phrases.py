@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from memory.scripts import UNSPACED, one_form
+from memory.texts.scripts import UNSPACED, one_form
 from retrieval.answers import COLOURED, QUOTED, unquoted
 
 

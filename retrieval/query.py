@@ -10,8 +10,8 @@ from uuid import UUID
 
 from memory.embedding.likeness import reads_latin_alone, unrelated_cosine
 from memory.models import EmbeddingModel
-from memory.sharing import Shared
-from memory.shelves import MEMORIES, Shelf
+from memory.spaces.sharing import Shared
+from memory.storage.shelves import MEMORIES, Shelf
 from retrieval.dates import Period
 from retrieval.policy import Policy
 from retrieval.types import Ranked, Vector

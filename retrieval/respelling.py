@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain, islice
 
-from memory.driver import fetch
+from memory.storage.driver import fetch
 from retrieval.about import begins_sentence
 from retrieval.candidates import Source
 from retrieval.codes import LONGEST, PLAIN, TOKEN, VERSION, Thing, amounts_in, codes_in, days_in, measures_in

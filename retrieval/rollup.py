@@ -14,7 +14,7 @@ from uuid import UUID
 
 import numpy as np
 
-from memory.drafts import Draft
+from memory.drafts.drafts import Draft
 from memory.embedding.likeness import cosine_of
 from retrieval import tokens
 from retrieval.dates import local

@@ -14,8 +14,8 @@ from uuid import UUID
 from sqlalchemy.exc import DBAPIError, IntegrityError, OperationalError, SQLAlchemyError
 from sqlalchemy.orm import Session
 
-from memory.scripts import one_form
-from memory.sharing import Shared, shared_ids
+from memory.spaces.sharing import Shared, shared_ids
+from memory.texts.scripts import one_form
 from retrieval import asked_period
 from retrieval.about import NOTHING_ASKED, meant, understand
 from retrieval.answers import asks_who, pictures, says_nothing, unquoted, unsigned

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import asdict, dataclass, replace
 
-from memory.shelves import ENTITIES, EPISODES, MEMORIES, Shelf
+from memory.storage.shelves import ENTITIES, EPISODES, MEMORIES, Shelf
 
 # Of the memories of a space those that a share lets be found in another: `only` are their ids, `tag` is what they have.
 SHARED = replace(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import cache
 
-from memory.shelves import Shelf
+from memory.storage.shelves import Shelf
 from retrieval.shelf_sql import filled
 
 # The words of a scope that begin with a given letter, or with a letter that only other languages than English have, and

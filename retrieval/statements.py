@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import asdict
 from functools import cache, lru_cache
 
-from memory.shelves import Shelf
+from memory.storage.shelves import Shelf
 from retrieval.shelf_sql import filled
 
 # The distance itself is selected and not the cosine: an expression that is also the sort key is computed once for each

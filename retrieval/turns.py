@@ -10,9 +10,9 @@ from uuid import UUID
 from sqlalchemy import Text, case, cast, or_, select
 from sqlalchemy.orm import Session
 
+from memory.conversations.transcript import PAYLOAD_BYTES, weighed
+from memory.drafts.payloads import LARGEST_PAYLOAD
 from memory.models import Conversation, Message
-from memory.payloads import LARGEST_PAYLOAD
-from memory.transcript import PAYLOAD_BYTES, weighed
 
 SMALLEST_PAGE, LARGEST_PAGE = 16, 512
 # After so many messages without its call a result will never meet it, and does not hold back the cut any more.

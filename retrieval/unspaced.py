@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from memory.scripts import UNSPACED
+from memory.texts.scripts import UNSPACED
 
 # What any question has, as English has "what", "where" and "tell me", in Japanese, Chinese, Korean and Thai.
 # Not where it is part of another word: "ぶどう", "などの", "吗啡", "왜관", "ผ้าไหม".

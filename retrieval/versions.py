@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from memory.embedding.likeness import cosine_of
-from memory.remember import SITTING
+from memory.writing.remember import SITTING
 from retrieval import eras, times
 from retrieval.eras import Era
 from retrieval.policy import Policy

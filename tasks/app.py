@@ -15,7 +15,7 @@ from redis.exceptions import RedisError
 from redis.retry import Retry
 
 import config
-from memory.database import CONNECTING, WatchedConnection
+from memory.storage.database import CONNECTING, WatchedConnection
 from tasks.runtime import Runtime
 
 # Any number will do, as long as nothing else in this database locks it.

@@ -12,9 +12,9 @@ from psycopg import Error as PostgresError
 from psycopg.errors import AdminShutdown, CrashShutdown
 from redis.exceptions import RedisError
 
-from memory.breaker import Breaker
 from memory.clock import utc_now
 from memory.embedding.indexes import maintain_indexes
+from memory.remote.breaker import Breaker
 from retrieval.candidates import EXACT_SCAN_LIMIT
 from tasks.app import huey, runtime
 

@@ -19,7 +19,7 @@ from sqlalchemy.orm import Session, sessionmaker
 
 from memory.clock import utc_now
 from memory.enrichment.enrich import Enricher
-from memory.llm import ChatModel
+from memory.remote.llm import ChatModel
 from tasks.app import huey, runtime
 from tasks.embedding import embed, embed_waiting, nudge
 from tasks.runtime import Runtime

@@ -14,7 +14,7 @@ from sqlalchemy.orm import Session, sessionmaker
 from memory.clock import utc_now
 from memory.extraction.extract import Extractor
 from memory.keys import Keys
-from memory.llm import ChatModel
+from memory.remote.llm import ChatModel
 from tasks.app import huey, runtime
 
 logger = logging.getLogger(__name__)

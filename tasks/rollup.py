@@ -9,14 +9,14 @@ from datetime import tzinfo
 from uuid import UUID
 
 from memory.clock import utc_now
-from memory.database import user_session
 from memory.embedding.likeness import unrelated_cosine
 from memory.embedding.models import active_model
-from memory.llm import ChatModelError
 from memory.models import Space
-from memory.retention import BATCH, Aging, aging, put_away, still_aging
-from memory.roll_ups import roll_up_of, say_anew
+from memory.remote.llm import ChatModelError
+from memory.storage.database import user_session
 from memory.time_zones import user_zone
+from memory.writing.retention import BATCH, Aging, aging, put_away, still_aging
+from memory.writing.roll_ups import roll_up_of, say_anew
 from retrieval.rollup import INSTRUCTION, ROOM, Group, grouped
 from retrieval.vectors import unit_vectors
 from tasks.app import runtime

@@ -12,14 +12,14 @@ from sqlalchemy.orm import Session
 
 from config import Settings
 from memory.clock import utc_now
+from memory.conversations.session_state import SessionStates
 from memory.embedding.backfill import Backfill
 from memory.embedding.providers import NO_LOCAL_MODEL, Providers, System
-from memory.jobs import backlog_of_models
-from memory.llm import ChatModel
-from memory.model_failures import note_answer
-from memory.redis_link import RedisLink
-from memory.session_state import SessionStates
-from memory.telemetry import telemetry
+from memory.operators.jobs import backlog_of_models
+from memory.record.telemetry import telemetry
+from memory.remote.llm import ChatModel
+from memory.remote.model_failures import note_answer
+from memory.remote.redis_link import RedisLink
 from tasks.store import Store, open_store
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ class Runtime(Store):
         return shared_reader()
 
     def telemetry(self, session: Session, now: datetime) -> dict[str, Any]:
-        """Return the numbers of `memory.telemetry`; what waits for a vector is counted where something makes it."""
+        """Return what `memory.record.telemetry` counts; what waits for a vector only where something makes it."""
         numbers = telemetry(session, now)
         if self.providers.embeds_for_all:
             return numbers

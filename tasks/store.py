@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from sqlalchemy.orm import Session, sessionmaker
 
 from config import Settings
-from memory.database import Databases, from_owner_url, make_engine
 from memory.keys import Keys
-from memory.server import EmbeddedServer
+from memory.server.embedded import EmbeddedServer
+from memory.storage.database import Databases, from_owner_url, make_engine
 
 
 @dataclass(frozen=True, slots=True)

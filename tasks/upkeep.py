@@ -14,16 +14,16 @@ from huey import crontab
 from sqlalchemy import func, select, union
 from sqlalchemy.exc import OperationalError
 
+from memory.accounts.rates import drop_old_counts
 from memory.clock import utc_now
-from memory.database import user_session
-from memory.forget import set_aside_expired
+from memory.forgetting.forget import set_aside_expired
+from memory.forgetting.purge import purge
 from memory.notebooks.notebooks import UNDO_WINDOW
-from memory.purge import purge
-from memory.rates import drop_old_counts
-from memory.retention import age_out, spaces_with_aged
-from memory.roll_ups import outdated
-from memory.samples import sample_anew
-from memory.telemetry import advance_totals
+from memory.record.telemetry import advance_totals
+from memory.storage.database import user_session
+from memory.storage.samples import sample_anew
+from memory.writing.retention import age_out, spaces_with_aged
+from memory.writing.roll_ups import outdated
 from tasks.app import huey, runtime
 from tasks.rollup import roll_up, roll_up_again
 

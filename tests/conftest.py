@@ -29,17 +29,17 @@ from sqlalchemy import Engine, make_url, text
 from sqlalchemy.orm import Session
 
 import config
-from memory.accounts import create_token
+from memory.accounts.accounts import create_token
 from memory.clock import utc_now
-from memory.database import make_engine, user_session
 from memory.embedding import local
 from memory.embedding.bundled import MINILM
 from memory.embedding.models import active_model, note_success
 from memory.embedding.queue import Made, claim, store
 from memory.ids import new_id
 from memory.models import User
-from memory.server import EmbeddedServer
-from memory.spaces import DEFAULT_SPACE, create_space
+from memory.server.embedded import EmbeddedServer
+from memory.spaces.spaces import DEFAULT_SPACE, create_space
+from memory.storage.database import make_engine, user_session
 from retrieval.policy import Policy
 from retrieval.reading import Reader, shared_reader
 from tasks.app import configure, huey

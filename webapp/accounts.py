@@ -7,10 +7,10 @@ from tempfile import SpooledTemporaryFile
 from flask import Response
 from werkzeug.wsgi import FileWrapper
 
-from memory.erase import Report, erase_for_good
+from memory.accounts.erase import Report, erase_for_good
 from memory.errors import RefusedError
-from memory.export import export_at_once
-from memory.journal import record
+from memory.record.journal import record
+from memory.transfer.export import export_at_once
 from webapp.context import credential, local_now, runtime, session, utc_now
 from webapp.operations import is_incognito
 

@@ -6,17 +6,18 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from uuid import UUID
 
-from memory import edit, incognito
-from memory.bulk import forget_many, lock_memories
-from memory.capacity import make_room
 from memory.commands.parse import SURE, Intent
 from memory.errors import ConflictError, InvalidError, NotFoundError
-from memory.forget import UNDO_WINDOW, forget
+from memory.forgetting.forget import UNDO_WINDOW, forget
+from memory.forgetting.restore import hold_forgotten, restore_held, sources_first
+from memory.lineage.revisions import list_revisions
 from memory.models import Memory, Space
-from memory.restore import hold_forgotten, restore_held, sources_first
-from memory.revisions import list_revisions
-from memory.spaces import update_space
-from memory.tombstones import lift
+from memory.redaction.tombstones import lift
+from memory.spaces import incognito
+from memory.spaces.capacity import make_room
+from memory.spaces.spaces import update_space
+from memory.writing import edit
+from memory.writing.bulk import forget_many, lock_memories
 from tasks.embedding import nudge
 from webapp.command_answers import Act, Asked, CommandResult, Item, asking, counted, done, listed, named
 from webapp.context import credential, runtime, session, utc_now

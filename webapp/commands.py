@@ -12,8 +12,8 @@ from flask import g
 from memory.commands.parse import LIKELY, SURE, Intent, asks_for_help, parse, share_of, speaks_of, words_of
 from memory.commands.slips import from_values, unseal
 from memory.commands.trail import TOOL, has_just_undone, last_change, last_memories, open_question
-from memory.drafts import Draft
-from memory.summary import summarise
+from memory.drafts.drafts import Draft
+from memory.reading.summary import summarise
 from webapp.command_acts import SCOPES, act, confirm, space_of
 from webapp.command_answers import (
     MOST,

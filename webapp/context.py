@@ -9,7 +9,7 @@ from typing import cast
 from flask import current_app, g
 from sqlalchemy.orm import Session
 
-from memory.accounts import Credential
+from memory.accounts.accounts import Credential
 from memory.clock import utc_now
 from tasks.runtime import Runtime
 from webapp.extensions import db

@@ -9,16 +9,17 @@ from uuid import UUID
 
 from flask import request
 
-from memory import conversations, history, messages
-from memory.conversations import Deletion
+from memory.conversations import conversations
+from memory.conversations.conversations import Deletion
+from memory.conversations.threads import Filters, Thread, ThreadPage, get_thread, list_conversations
 from memory.errors import RefusedError
-from memory.history import Offered
-from memory.message_drafts import MessageDraft
-from memory.messages import Appended, Scribe
+from memory.messages import history, messages
+from memory.messages.drafts import MessageDraft
+from memory.messages.history import Offered
+from memory.messages.messages import Appended, Scribe
+from memory.messages.told_calls import Teller
 from memory.models import Conversation
-from memory.spaces import DEFAULT_SPACE
-from memory.threads import Filters, Thread, ThreadPage, get_thread, list_conversations
-from memory.told_calls import Teller
+from memory.spaces.spaces import DEFAULT_SPACE
 from retrieval.tokens import count
 from tasks.embedding import nudge
 from webapp.api.conversation_schemas import StreamHead, appended_json, conversation_json, merged_json

@@ -9,7 +9,7 @@ from uuid import UUID
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from memory.accounts import is_password
+from memory.accounts.accounts import is_password
 from memory.models import User
 
 EMAIL = "robin@example.com"

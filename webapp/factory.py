@@ -14,8 +14,8 @@ from flask_openapi3.openapi import OpenAPI
 from sqlalchemy import make_url
 from werkzeug.middleware.proxy_fix import ProxyFix
 
-from memory.database import engine_options, listen
-from memory.schema_revision import MIGRATIONS
+from memory.storage.database import engine_options, listen
+from memory.storage.schema_revision import MIGRATIONS
 from tasks.registry import configure
 from tasks.runtime import Runtime
 from webapp import csrf, errors, observe, pages

@@ -8,9 +8,9 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from memory import facts
 from memory.errors import RefusedError
-from memory.facts import FactFilters, FactPage, Stated, Statement
+from memory.facts import facts
+from memory.facts.facts import FactFilters, FactPage, Stated, Statement
 from memory.models import Fact, Space
 from webapp.api.schemas import moment
 from webapp.context import credential, runtime, session, utc_now

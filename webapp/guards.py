@@ -12,10 +12,10 @@ from flask import Response, abort, current_app, g, request
 from sqlalchemy.exc import SQLAlchemyError
 from werkzeug.exceptions import BadRequest, UnsupportedMediaType
 
-from memory.accounts import Credential, authenticate, find_user
-from memory.database import act_as
+from memory.accounts.accounts import Credential, authenticate, find_user
 from memory.errors import InvalidError
-from memory.text import folded_digest
+from memory.storage.database import act_as
+from memory.texts.fingerprints import folded_digest
 from webapp.context import credential, session, utc_now
 from webapp.errors import problem
 from webapp.given_once import taken_by

@@ -11,22 +11,23 @@ from uuid import UUID
 
 from flask import g
 
-from memory import edit, incognito
-from memory.bringing import bring_in
-from memory.browse import Entry, get_entry
-from memory.bulk import set_status_many
-from memory.drafts import Draft
+from memory.drafts.drafts import Draft
+from memory.drafts.prepared import prepare
 from memory.errors import InvalidError, NotFoundError, RefusedError
-from memory.forget import Forgetting, forget
-from memory.journal import record
+from memory.forgetting.forget import Forgetting, forget
+from memory.forgetting.restore import Restorable, list_restorable, restore
 from memory.models import Space
-from memory.prepared import prepare
-from memory.remember import remember_many
-from memory.restore import Restorable, list_restorable, restore
-from memory.scope import read_scope
-from memory.spaces import DEFAULT_SPACE, get_space, lock_space_of, without_memory
-from memory.themes import delete_theme
-from memory.trace import Outcome, Trace
+from memory.reading.browse import Entry, get_entry
+from memory.record.journal import record
+from memory.spaces import incognito
+from memory.spaces.scope import read_scope
+from memory.spaces.spaces import DEFAULT_SPACE, get_space, lock_space_of, without_memory
+from memory.spaces.themes import delete_theme
+from memory.transfer.bringing import bring_in
+from memory.writing import edit
+from memory.writing.bulk import set_status_many
+from memory.writing.remember import remember_many
+from memory.writing.trace import Outcome, Trace
 from tasks.embedding import nudge
 from webapp.context import credential, runtime, session, utc_now
 
@@ -131,7 +132,7 @@ def store(drafts: Sequence[Draft], space: str | None) -> list[Outcome]:
 
 
 def bring(drafts: Sequence[Draft], space: str | None) -> Counter[str]:
-    """Bring in notes from elsewhere, as `memory.bringing.bring_in` does, then nudge the embedder.
+    """Bring in notes from elsewhere, as `memory.transfer.bringing.bring_in` does, then nudge the embedder.
 
     Raises `RefusedError` in incognito.
     """

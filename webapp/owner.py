@@ -8,11 +8,11 @@ from uuid import UUID
 
 from sqlalchemy.orm import Session
 
-from memory.database import user_session
+from memory.accounts.roles import set_disabled, set_role
 from memory.errors import ConflictError
-from memory.jobs import retry_job
-from memory.journal import record
-from memory.roles import set_disabled, set_role
+from memory.operators.jobs import retry_job
+from memory.record.journal import record
+from memory.storage.database import user_session
 from tasks.embedding import nudge
 from webapp.context import credential, runtime, session, utc_now
 

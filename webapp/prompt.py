@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping
 from itertools import islice
 
-from memory.themes import spoken
+from memory.spaces.themes import spoken
 
 MOST_THEMES = 10
 _LONGEST_NAME = 60

@@ -15,9 +15,9 @@ from memory.embedding.models import active_model, reconcile, user_models
 from memory.embedding.progress import Progress, progress_of
 from memory.embedding.providers import clear_setting, save_setting, setting_of
 from memory.errors import ConflictError, InvalidError
-from memory.journal import record
-from memory.model_failures import failure_of
 from memory.models import EmbeddingModel, ModelFailure, ProviderSetting
+from memory.record.journal import record
+from memory.remote.model_failures import failure_of
 from tasks.embedding import nudge
 from webapp.context import credential, runtime, session, utc_now
 

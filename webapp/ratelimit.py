@@ -11,9 +11,9 @@ from uuid import UUID
 from sqlalchemy import ColumnElement, and_, any_, literal, or_, select
 from sqlalchemy.orm import Session
 
+from memory.accounts.rates import count_use
 from memory.models import Memory
-from memory.rates import count_use
-from memory.sharing import Shared
+from memory.spaces.sharing import Shared
 from retrieval.passage import ELLIPSIS
 from retrieval.policy import Policy
 from retrieval.query import Hit, Query, Result

@@ -11,13 +11,13 @@ from uuid import UUID
 from flask import g
 from sqlalchemy import func, select
 
-from memory.database import time_limit
 from memory.errors import InvalidError
 from memory.models import Conversation, EmbeddingModel, Entity
-from memory.scope import Place, Scope, read_scope
-from memory.shelves import ENTITIES, EPISODES, MEMORIES, Shelf
-from memory.spaces import DEFAULT_SPACE
-from memory.themes import check_theme
+from memory.spaces.scope import Place, Scope, read_scope
+from memory.spaces.spaces import DEFAULT_SPACE
+from memory.spaces.themes import check_theme
+from memory.storage.database import time_limit
+from memory.storage.shelves import ENTITIES, EPISODES, MEMORIES, Shelf
 from retrieval.policy import NAMED, Policy, PolicyError, kept_policy, policy_from
 from retrieval.query import MAX_QUERY, Dense, Query, Result
 from retrieval.search import log_search, search

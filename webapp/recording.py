@@ -16,11 +16,11 @@ from sqlalchemy.exc import IntegrityError, SQLAlchemyError
 from werkzeug.exceptions import HTTPException
 
 from memory.errors import DomainError, InvalidError
-from memory.external_calls import Links
-from memory.journal import hold, hold_place, record_tool_call, still_there
-from memory.recall_history import PARTS
-from memory.redaction import REDACTED
-from memory.tool_calls import RECEIVING
+from memory.record.external_calls import Links
+from memory.record.journal import hold, hold_place, record_tool_call, still_there
+from memory.record.recall_history import PARTS
+from memory.record.tool_calls import RECEIVING
+from memory.redaction.redaction import REDACTED
 from retrieval.policy import PolicyError
 from retrieval.query import MAX_QUERY, Hit, Result
 from retrieval.search import query_hash

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from uuid import UUID
 
-from memory.settle import bring_back_replaced, replace, settle_update
+from memory.writing.settle import bring_back_replaced, replace, settle_update
 from webapp.context import credential, runtime, session, utc_now
 from webapp.operations import refuse_in_incognito, visible_entry
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from memory.drafts import Draft
-from memory.transcript import known_messages
+from memory.conversations.transcript import known_messages
+from memory.drafts.drafts import Draft
 from webapp.context import credential, session
 
 NO_SOURCE = "there is no such message"

@@ -11,9 +11,9 @@ from typing import IO, Any
 from gunicorn.http.errors import ParseException
 from werkzeug.exceptions import ClientDisconnected
 
+from memory.drafts.payloads import LARGEST_PAYLOAD
 from memory.errors import InvalidError
-from memory.message_drafts import MAX_CONTENT_BYTES
-from memory.payloads import LARGEST_PAYLOAD
+from memory.messages.drafts import MAX_CONTENT_BYTES
 from webapp.given_once import read_json
 
 BLOCK = 16 * 1024

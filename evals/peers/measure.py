@@ -23,7 +23,7 @@ from evals.report import Variant
 from evals.scores import Outcome, grouped
 from evals.throwaway import temporary_home
 from memory.errors import ServerError
-from memory.server import EmbeddedServer
+from memory.server.embedded import EmbeddedServer
 
 # Asked before anything is measured, so that models are loaded and statements are prepared. No data set has these
 # questions.

@@ -13,8 +13,8 @@ from evals.peers.measure import Answer, Contender, Progress, Ready
 from evals.places import Place, put
 from evals.throwaway import throwaway
 from memory.clock import utc_now
-from memory.database import user_session
-from memory.scope import read_scope
+from memory.spaces.scope import read_scope
+from memory.storage.database import user_session
 from retrieval.policy import NAMED
 from retrieval.query import Dense, Query, Result
 from retrieval.search import search

@@ -19,7 +19,6 @@ from sqlalchemy.sql.functions import Function
 from tenacity import Retrying, before_sleep_log, retry_if_exception_type, wait_exponential
 
 from memory.clock import Clock, utc_now
-from memory.database import user_session
 from memory.embedding import queue
 from memory.embedding.base import EmbeddingError
 from memory.embedding.cache import Vector
@@ -30,7 +29,8 @@ from memory.embedding.providers import Providers
 from memory.embedding.queue import Job, Made
 from memory.errors import DomainError
 from memory.models import EmbeddingModel, Memory
-from memory.shelves import MEMORIES
+from memory.storage.database import user_session
+from memory.storage.shelves import MEMORIES
 
 logger = logging.getLogger(__name__)
 

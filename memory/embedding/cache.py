@@ -25,10 +25,10 @@ from sqlalchemy import text as sql
 from sqlalchemy.orm import Session
 
 from memory import copies
-from memory.driver import fetch
 from memory.embedding.base import Embedder
 from memory.keys import Keys
-from memory.redis_link import RedisLink
+from memory.remote.redis_link import RedisLink
+from memory.storage.driver import fetch
 
 Vector = NDArray[np.float32]
 

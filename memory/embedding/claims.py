@@ -12,11 +12,11 @@ from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.orm import Session, sessionmaker
 
 from memory.clock import Clock
-from memory.database import user_session
 from memory.embedding import queue
 from memory.embedding.queue import Job
 from memory.errors import first_line
-from memory.shelves import Shelf
+from memory.storage.database import user_session
+from memory.storage.shelves import Shelf
 
 logger = logging.getLogger(__name__)
 

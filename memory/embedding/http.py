@@ -13,11 +13,11 @@ import httpx
 import numpy as np
 from numpy.typing import NDArray
 
-from memory.certificates import trusted
 from memory.embedding.base import EmbeddingError, KeyNotSendableError, encodable, unit
 from memory.portions import portions
-from memory.public_addresses import NotPublicError, addresses_of, is_public, transport_to
-from memory.whole_answers import ENCODINGS, TooLargeError, TooSlowError, pause_asked, read_whole
+from memory.remote.certificates import trusted
+from memory.remote.public_addresses import NotPublicError, addresses_of, is_public, transport_to
+from memory.remote.whole_answers import ENCODINGS, TooLargeError, TooSlowError, pause_asked, read_whole
 
 
 @dataclass(frozen=True, slots=True)

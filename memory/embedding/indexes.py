@@ -10,7 +10,7 @@ from uuid import UUID
 from sqlalchemy import Connection, Engine, text
 
 from memory.embedding.queue import statement
-from memory.shelves import MEMORIES, SHELVES, Shelf
+from memory.storage.shelves import MEMORIES, SHELVES, Shelf
 
 logger = logging.getLogger(__name__)
 

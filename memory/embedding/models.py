@@ -12,11 +12,11 @@ from sqlalchemy.orm import Session
 
 from memory.embedding import queue
 from memory.ids import new_id
-from memory.journal import record
 from memory.locks import Purpose, lock_name
 from memory.models import EmbeddingModel
-from memory.shelves import SHELVES
-from memory.spaces import lock_spaces
+from memory.record.journal import record
+from memory.spaces.spaces import lock_spaces
+from memory.storage.shelves import SHELVES
 
 # Texts that failed, for each vector that was made: with more of them the old model goes on serving.
 MOST_FAILED = 0.25

@@ -7,8 +7,8 @@ from uuid import UUID
 
 from sqlalchemy.orm import Session
 
-from memory.driver import fetch
-from memory.shelves import SHELVES
+from memory.storage.driver import fetch
+from memory.storage.shelves import SHELVES
 
 _COUNT = """
 SELECT count(*), count(*) FILTER (WHERE x.state = 'ready'), count(*) FILTER (WHERE x.state = 'error'),

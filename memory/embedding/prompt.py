@@ -8,8 +8,8 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from memory.breaker import Breaker
 from memory.embedding.base import Embedder, EmbeddingError
+from memory.remote.breaker import Breaker
 
 logger = logging.getLogger(__name__)
 

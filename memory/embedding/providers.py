@@ -28,7 +28,7 @@ from memory.embedding.query_encoder import version
 from memory.errors import DomainError
 from memory.keys import Keys
 from memory.models import EmbeddingModel, ProviderSetting
-from memory.redis_link import RedisLink
+from memory.remote.redis_link import RedisLink
 
 HEALTH_SECONDS = 30.0
 ILLNESS_SECONDS = 3.0

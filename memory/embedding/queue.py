@@ -20,8 +20,8 @@ from pgvector import HalfVector
 from sqlalchemy import TextClause, text
 from sqlalchemy.orm import Session
 
-from memory.shelves import ENTITIES, MEMORIES, SHELVES, Shelf
-from memory.whole_answers import LONGEST_PAUSE
+from memory.remote.whole_answers import LONGEST_PAUSE
+from memory.storage.shelves import ENTITIES, MEMORIES, SHELVES, Shelf
 
 MAX_ATTEMPTS = 6
 # A claim whose worker was killed falls due again after this. A worker that lives renews its claims well before, so

@@ -14,7 +14,7 @@ from typing import Any
 from memory.enrichment.findings import LONGEST_SENTENCE, Name, merged, plain_name
 from memory.enrichment.lexicon import DOING, DONE_TO, FIRST_NAMES, GREETINGS, KIN, LEADING, NO_NAMES, TITLES
 from memory.enrichment.pipeline import Words, pipeline, words
-from memory.scripts import UNSPACED
+from memory.texts.scripts import UNSPACED
 
 PERSON, PLACE, ORGANISATION, OTHER = "person", "place", "organisation", "other"
 # Beyond this much of a text nothing is looked for.

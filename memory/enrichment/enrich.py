@@ -15,17 +15,17 @@ from sqlalchemy.exc import OperationalError
 from sqlalchemy.orm import Session, sessionmaker
 
 from memory.clock import Clock
-from memory.database import user_session
-from memory.drafts import MAX_TAG_LENGTH
+from memory.drafts.drafts import MAX_TAG_LENGTH
+from memory.drafts.importance import CONFIDENT, METADATA, assess, repeat_boost
 from memory.enrichment.findings import Findings, Name, derived_tags
+from memory.enrichment.mentions import Origin, mention
 from memory.enrichment.propose import LARGEST_SCAN, propose_tags
 from memory.enrichment.read import read_texts
 from memory.enrichment.waiting import Item, waiting_items
-from memory.importance import CONFIDENT, METADATA, assess, repeat_boost
-from memory.llm import ChatModel
-from memory.mentions import Origin, mention
 from memory.models import Conversation, Episode, Memory, Space
-from memory.spaces import DEFAULT_SPACE, lock_spaces
+from memory.remote.llm import ChatModel
+from memory.spaces.spaces import DEFAULT_SPACE, lock_spaces
+from memory.storage.database import user_session
 
 logger = logging.getLogger(__name__)
 

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from memory.caseless import caseless
+from memory.texts.caseless import caseless
 
 LONGEST_NAME = 80
 TYPESET = "\u2019"  # the apostrophe of books

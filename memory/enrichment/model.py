@@ -17,7 +17,7 @@ from memory.enrichment.findings import (
     name_key,
     plain_name,
 )
-from memory.llm import ChatModel
+from memory.remote.llm import ChatModel
 
 LONGEST_READ = 8_000
 MOST_TOKENS = 800

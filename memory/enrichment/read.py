@@ -9,7 +9,7 @@ from memory.enrichment.detectors import detect_names
 from memory.enrichment.findings import Findings
 from memory.enrichment.model import findings_by_model
 from memory.enrichment.phrases import key_phrases
-from memory.llm import ChatModel, ChatModelError
+from memory.remote.llm import ChatModel, ChatModelError
 
 logger = logging.getLogger(__name__)
 

@@ -12,8 +12,8 @@ from sqlalchemy import Row
 from sqlalchemy import text as sql
 from sqlalchemy.orm import Session
 
-from memory.recalled import authored
-from memory.spaces import DEFAULT_SPACE
+from memory.drafts.recalled import authored
+from memory.spaces.spaces import DEFAULT_SPACE
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,17 +13,17 @@ from uuid import UUID
 from sqlalchemy import func, select, text
 from sqlalchemy.orm import Session, sessionmaker
 
-from memory.database import user_session
 from memory.errors import InvalidError, RefusedError
 from memory.extraction.reading import USER, facts_by_model
 from memory.extraction.waiting import FULL, QUIET, Part, next_part, still_waits
-from memory.facts import Statement, state
-from memory.journal import record
+from memory.facts.facts import Statement, state
 from memory.keys import Keys
-from memory.llm import ChatModel, ChatModelError, RefusedTextError, UselessAnswerError
 from memory.locks import Purpose
 from memory.models import Conversation
-from memory.spaces import lock_spaces
+from memory.record.journal import record
+from memory.remote.llm import ChatModel, ChatModelError, RefusedTextError, UselessAnswerError
+from memory.spaces.spaces import lock_spaces
+from memory.storage.database import user_session
 
 logger = logging.getLogger(__name__)
 

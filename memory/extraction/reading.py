@@ -13,12 +13,12 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from memory.caseless import caseless
 from memory.errors import InvalidError
 from memory.extraction.waiting import Part, Said
-from memory.facts import Statement
-from memory.llm import ChatModel
-from memory.scripts import UNSPACED
+from memory.facts.facts import Statement
+from memory.remote.llm import ChatModel
+from memory.texts.caseless import caseless
+from memory.texts.scripts import UNSPACED
 
 MOST_TOKENS = 1_500
 MOST_FACTS = 20

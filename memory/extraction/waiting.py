@@ -12,8 +12,8 @@ from sqlalchemy import Row
 from sqlalchemy import text as sql
 from sqlalchemy.orm import Session
 
-from memory.facts import FactFilters, facts_for
-from memory.recalled import authored
+from memory.drafts.recalled import authored
+from memory.facts.facts import FactFilters, facts_for
 
 # Who goes on talking corrects themselves: a conversation is read when nothing was said for so long, or a part is full.
 QUIET = timedelta(minutes=10)

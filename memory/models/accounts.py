@@ -29,8 +29,8 @@ class User(Base):
 class Space(Base):
     """A namespace. `documents` and `tokens` count active memories and their words, kept by a trigger for BM25.
 
-    After `retention_days` memories that nobody wanted are archived (`memory.retention`); 0 keeps them for ever. With
-    `roll_up` they are summed up before. With `extract_facts` a language model reads what is said here
+    After `retention_days` memories that nobody wanted are archived (`memory.writing.retention`); 0 keeps them for ever.
+    With `roll_up` they are summed up before. With `extract_facts` a language model reads what is said here
     (`memory.extraction`).
     """
 

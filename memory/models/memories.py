@@ -42,7 +42,7 @@ def one_of(column: str, allowed: tuple[str, ...]) -> CheckConstraint:
 
 
 def _band(number: int) -> Computed:
-    # As `memory.text.bands`: the most significant 16 bits first.
+    # As `memory.texts.fingerprints.bands`: the most significant 16 bits first.
     # Stored columns rather than expression indexes: under row-level security a function that is not leakproof
     # may not be evaluated by an index.
     return Computed(f"((simhash >> {48 - 16 * number}) & 65535)::integer", persisted=True)

@@ -11,7 +11,7 @@ from memory.models.base import Base, Moment
 class Total(Base):
     """How often something was done, of all users together, up to a moment: an action of the record, calls, failures.
 
-    What came after that moment is counted when it is asked for (`memory.telemetry`).
+    What came after that moment is counted when it is asked for (`memory.record.telemetry`).
     """
 
     __tablename__ = "totals"

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from memory.drafts.payloads import check_json
 from memory.errors import InvalidError
 from memory.models import KINDS
-from memory.payloads import check_json
 
 MOST_NOTEBOOKS = 500
 MOST_CELLS = 200

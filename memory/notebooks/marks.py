@@ -10,11 +10,11 @@ from sqlalchemy import delete, select
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.orm import Session
 
-from memory.browse import get_memory
 from memory.errors import NotFoundError
-from memory.journal import hold
 from memory.models import RecallMark
-from memory.telling import begin_to_tell
+from memory.reading.browse import get_memory
+from memory.record.journal import hold
+from memory.redaction.telling import begin_to_tell
 
 
 def mark_right(session: Session, user_id: UUID, question: str, memory_id: UUID, *, now: datetime) -> None:

@@ -14,11 +14,11 @@ from sqlalchemy.orm import Session
 from memory.cursors import from_cursor, to_cursor
 from memory.errors import ConflictError, NotFoundError
 from memory.ids import new_id
-from memory.journal import record
 from memory.locks import Purpose, lock_name
 from memory.models import Cell, Notebook
 from memory.notebooks.checks import MOST_NOTEBOOKS, check_title
-from memory.telling import begin_to_tell
+from memory.record.journal import record
+from memory.redaction.telling import begin_to_tell
 
 UNDO_WINDOW = timedelta(minutes=10)
 

@@ -15,15 +15,22 @@ import signal
 import sys
 from typing import TypedDict
 
-import memory.audit
-import memory.preferences
-import memory.schema
+import memory.preferences.preferences
+import memory.record.audit
+import memory.storage.schema
 import tasks.app
 import tasks.runtime
 import webapp.cli.main
 
 # Imported for the commands, and not used here.
-LOADED = (memory.audit, memory.preferences, memory.schema, tasks.app, tasks.runtime, webapp.cli.main)
+LOADED = (
+    memory.record.audit,
+    memory.preferences.preferences,
+    memory.storage.schema,
+    tasks.app,
+    tasks.runtime,
+    webapp.cli.main,
+)
 LONGEST = 120  # seconds
 
 

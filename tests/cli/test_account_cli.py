@@ -17,13 +17,13 @@ from secrets_of_tests import PASSWORD, SECRET
 from sqlalchemy import delete, select, text, update
 from sqlalchemy.orm import Session
 
-from memory.accounts import authenticate, create_token, create_user
+from memory.accounts.accounts import authenticate, create_token, create_user
+from memory.accounts.erase import erase_user
 from memory.clock import utc_now
-from memory.database import make_engine
-from memory.drafts import Draft
-from memory.erase import erase_user
+from memory.drafts.drafts import Draft
 from memory.models import AuditEvent, User
-from memory.remember import remember
+from memory.storage.database import make_engine
+from memory.writing.remember import remember
 from webapp import demo_login
 from webapp.cli import account, accounts, bring_in, bring_notes, erasure
 from webapp.cli.doctor import _admins, _key

@@ -8,8 +8,8 @@ import pytest
 from secrets_of_tests import SECRET
 from sqlalchemy import text
 
-from memory.audit import verify
-from memory.database import make_engine, user_session
+from memory.record.audit import verify
+from memory.storage.database import make_engine, user_session
 
 
 @pytest.fixture

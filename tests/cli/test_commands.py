@@ -25,13 +25,13 @@ from sqlalchemy.orm import Session, sessionmaker
 
 import config
 from config.settings import PREFIX
-from memory.accounts import authenticate, create_user
+from memory.accounts.accounts import authenticate, create_user
 from memory.clock import utc_now
-from memory.database import from_owner_url, make_engine, user_session
-from memory.drafts import Draft
+from memory.drafts.drafts import Draft
 from memory.keys import Keys
-from memory.remember import remember
-from memory.spaces import create_space
+from memory.spaces.spaces import create_space
+from memory.storage.database import from_owner_url, make_engine, user_session
+from memory.writing.remember import remember
 from tasks.store import open_store
 from webapp.cli.main import Commands
 from webapp.cli.running import warn_of_unread

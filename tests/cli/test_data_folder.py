@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from secrets_of_tests import SECRET
 
-from memory.server import server_account
+from memory.server.embedded import server_account
 from webapp.cli.doctor import examine
 
 

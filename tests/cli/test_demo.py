@@ -8,10 +8,10 @@ import time
 import pytest
 from sqlalchemy import delete, func, select, text
 
-from memory.accounts import check_password, create_user, find_user, set_password
+from memory.accounts.accounts import check_password, create_user, find_user, set_password
 from memory.clock import utc_now
-from memory.database import user_session
 from memory.models import Fact, Memory, User
+from memory.storage.database import user_session
 from tasks.app import configure
 from webapp.cli import demo
 from webapp.cli.wiring import owner_session

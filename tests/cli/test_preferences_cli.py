@@ -14,7 +14,7 @@ from queue import Empty, Queue
 import pytest
 
 from memory.clock import utc_now
-from memory.preferences import current, save
+from memory.preferences.preferences import current, save
 
 pytestmark = pytest.mark.slow
 

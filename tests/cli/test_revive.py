@@ -15,7 +15,7 @@ pytestmark = pytest.mark.slow
 LEAVING = """
 import sys
 from pathlib import Path
-from memory.server import EmbeddedServer
+from memory.server.embedded import EmbeddedServer
 from webapp.cli.revive import revive_if_dead
 server = EmbeddedServer(Path(sys.argv[1]))
 server.release()
@@ -29,7 +29,7 @@ import threading
 import time
 from pathlib import Path
 import psutil
-from memory.server import EmbeddedServer
+from memory.server.embedded import EmbeddedServer
 from webapp.cli.revive import revive_if_dead
 server = EmbeddedServer(Path(sys.argv[1]))
 pid_file = server.folder / "postmaster.pid"
@@ -54,7 +54,7 @@ import time
 from pathlib import Path
 import psutil
 import psycopg
-from memory.server import EmbeddedServer
+from memory.server.embedded import EmbeddedServer
 from webapp.cli.revive import revive_if_dead
 server = EmbeddedServer(Path(sys.argv[1]))
 first = psutil.Process(int((server.folder / "postmaster.pid").read_text().split()[0]))
@@ -95,7 +95,7 @@ import shutil
 import sys
 from pathlib import Path
 import psutil
-from memory.server import EmbeddedServer
+from memory.server.embedded import EmbeddedServer
 server = EmbeddedServer(Path(sys.argv[1]))
 first = psutil.Process(int((server.folder / "postmaster.pid").read_text().split()[0]))
 first.kill()

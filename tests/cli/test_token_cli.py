@@ -8,10 +8,10 @@ import pytest
 from click.testing import CliRunner
 from sqlalchemy import select
 
-from memory.accounts import create_token
+from memory.accounts.accounts import create_token
 from memory.clock import utc_now
 from memory.models import AuditEvent, Token
-from memory.spaces import create_space
+from memory.spaces.spaces import create_space
 from webapp.cli import tokens
 from webapp.cli.main import main
 

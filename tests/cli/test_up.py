@@ -18,7 +18,7 @@ import psutil
 import pytest
 from secrets_of_tests import SECRET
 
-from memory.server import LARGEST_LOG
+from memory.server.embedded import LARGEST_LOG
 from webapp.cli import children
 from webapp.cli.lazy import uncollected
 

@@ -16,9 +16,9 @@ from secrets_of_tests import PASSWORD
 from werkzeug.serving import make_server
 
 from memory.clock import utc_now
-from memory.database import user_session
-from memory.drafts import Draft
-from memory.remember import remember_many
+from memory.drafts.drafts import Draft
+from memory.storage.database import user_session
+from memory.writing.remember import remember_many
 
 # The headless shell is the same browser without windows of its own, each of which costs more than most pages.
 NAMES = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome")

@@ -12,7 +12,7 @@ from sqlalchemy import select, text
 
 from memory.clock import utc_now
 from memory.enrichment.findings import Name
-from memory.mentions import Origin, mention
+from memory.enrichment.mentions import Origin, mention
 from memory.models import Cell, Entity, Fact, Memory, Notebook, Space, ToolCall
 from webapp.cli.demo import fill
 

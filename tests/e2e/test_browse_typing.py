@@ -12,9 +12,9 @@ from playwright.sync_api import Page, expect
 from secrets_of_tests import PASSWORD
 
 from memory.clock import utc_now
-from memory.database import user_session
-from memory.drafts import Draft
-from memory.remember import remember_many
+from memory.drafts.drafts import Draft
+from memory.storage.database import user_session
+from memory.writing.remember import remember_many
 
 pytestmark = [pytest.mark.e2e, pytest.mark.slow]
 

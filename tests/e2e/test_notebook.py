@@ -13,12 +13,12 @@ from playwright.sync_api import Locator, Page, expect
 from sqlalchemy import select
 
 from memory.clock import utc_now
-from memory.database import user_session
-from memory.drafts import Draft
+from memory.drafts.drafts import Draft
 from memory.models import Cell, Space
 from memory.notebooks.notebooks import create_notebook
-from memory.remember import remember
-from memory.spaces import update_space
+from memory.spaces.spaces import update_space
+from memory.storage.database import user_session
+from memory.writing.remember import remember
 from retrieval.policy import Policy, policy_from
 from webapp.pages.notebook_forms import SLIDERS
 

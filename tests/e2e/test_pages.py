@@ -11,10 +11,10 @@ from playwright.sync_api import Browser, Page, expect
 from secrets_of_tests import PASSWORD
 
 from memory.clock import utc_now
-from memory.database import user_session
-from memory.drafts import Draft
-from memory.remember import remember
-from memory.spaces import create_space, lock_spaces, update_space
+from memory.drafts.drafts import Draft
+from memory.spaces.spaces import create_space, lock_spaces, update_space
+from memory.storage.database import user_session
+from memory.writing.remember import remember
 
 pytestmark = [pytest.mark.e2e, pytest.mark.slow]
 

@@ -13,12 +13,12 @@ from playwright.sync_api import Page, expect
 from sqlalchemy import select
 
 from memory.clock import utc_now
-from memory.drafts import Draft
+from memory.drafts.drafts import Draft
 from memory.enrichment.findings import Name
-from memory.mentions import Origin, mention
+from memory.enrichment.mentions import Origin, mention
 from memory.models import Space
-from memory.remember import remember_many
-from memory.spaces import create_space
+from memory.spaces.spaces import create_space
+from memory.writing.remember import remember_many
 
 pytestmark = [pytest.mark.e2e, pytest.mark.slow]
 

@@ -11,11 +11,11 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from memory.clock import utc_now
-from memory.conversations import change_conversation, open_conversation
-from memory.database import user_session
-from memory.message_drafts import MessageDraft
-from memory.messages import Scribe, append
-from memory.spaces import create_space, get_space, update_space
+from memory.conversations.conversations import change_conversation, open_conversation
+from memory.messages.drafts import MessageDraft
+from memory.messages.messages import Scribe, append
+from memory.spaces.spaces import create_space, get_space, update_space
+from memory.storage.database import user_session
 from webapp.pages.reading import THREADS
 
 pytestmark = [pytest.mark.e2e, pytest.mark.slow]

@@ -22,8 +22,8 @@ from evals.bench_pages import to_dict as pages_to_dict
 from evals.cli import bench_group
 from evals.corpus import WordModel
 from evals.timing import Latency
-from memory.database import user_session
-from memory.spaces import create_space
+from memory.spaces.spaces import create_space
+from memory.storage.database import user_session
 
 pytestmark = pytest.mark.slow
 

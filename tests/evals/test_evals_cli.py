@@ -20,7 +20,7 @@ from evals.cli import bench_group, eval_group, import_locomo
 from evals.cli_bench import Kept
 from evals.cli_output import Output
 from evals.runs import Run, latest
-from memory.database import user_session
+from memory.storage.database import user_session
 from tasks.runtime import Runtime
 
 pytestmark = pytest.mark.slow

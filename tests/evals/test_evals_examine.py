@@ -17,8 +17,8 @@ from evals.long_notes import in_notes
 from evals.places import put
 from evals.policies import DEFAULT, default_only, variants
 from evals.report import run
-from memory.database import user_session
 from memory.models import LastScore, Memory
+from memory.storage.database import user_session
 from retrieval.policy import NAMED
 from retrieval.query import Result
 from tasks.runtime import Runtime

@@ -11,10 +11,10 @@ from evals.corpus import WordModel
 from evals.errors import MeasureError
 from evals.locomo import Conversation, Turn
 from evals.locomo_import import Counts, import_conversations, space_slug
-from memory.database import user_session
 from memory.models import Conversation as Thread
 from memory.models import Episode, Memory, Message, Space
-from memory.spaces import get_space
+from memory.spaces.spaces import get_space
+from memory.storage.database import user_session
 from tasks.runtime import Runtime
 
 Place = tuple[Runtime, UUID]

@@ -14,11 +14,11 @@ from evals.examine import Examiner
 from evals.marks import in_words, read
 from evals.policies import default_only
 from evals.report import run
-from memory.database import user_session
-from memory.drafts import Draft
+from memory.drafts.drafts import Draft
 from memory.notebooks.marks import mark_right
-from memory.remember import remember_many
-from memory.spaces import create_space
+from memory.spaces.spaces import create_space
+from memory.storage.database import user_session
+from memory.writing.remember import remember_many
 from tasks.runtime import Runtime
 
 NOW = datetime(2024, 1, 1, tzinfo=UTC)

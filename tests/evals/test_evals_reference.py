@@ -10,10 +10,10 @@ from sqlalchemy.orm import Session
 
 from evals.corpus import WordModel
 from evals.reference import AVAILABLE, reference_bm25
-from memory.database import user_session
-from memory.drafts import Draft
-from memory.remember import remember_many
-from memory.spaces import create_space
+from memory.drafts.drafts import Draft
+from memory.spaces.spaces import create_space
+from memory.storage.database import user_session
+from memory.writing.remember import remember_many
 from retrieval.policy import Policy
 from retrieval.query import Query
 from retrieval.search import search

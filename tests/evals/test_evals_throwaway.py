@@ -10,8 +10,8 @@ import psutil
 import pytest
 
 from evals.throwaway import throwaway
-from memory.database import user_session
-from memory.spaces import get_space
+from memory.spaces.spaces import get_space
+from memory.storage.database import user_session
 
 pytestmark = pytest.mark.slow
 

@@ -16,7 +16,7 @@ from evals.errors import MeasureError
 from evals.examine import Examiner
 from evals.places import put
 from evals.with_memory import BUNDLED, Answers, Task, difference, measure, read, to_text, to_values
-from memory.llm import ChatModel
+from memory.remote.llm import ChatModel
 from tasks.runtime import Runtime
 
 pytestmark = pytest.mark.slow

@@ -18,8 +18,8 @@ import pytest
 from api_server import served
 
 from memory.clock import utc_now
-from memory.drafts import Draft
-from memory.remember import remember_many
+from memory.drafts.drafts import Draft
+from memory.writing.remember import remember_many
 
 pytestmark = pytest.mark.slow
 

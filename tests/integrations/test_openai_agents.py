@@ -24,8 +24,8 @@ import pytest
 from api_server import served
 
 from memory.clock import utc_now
-from memory.drafts import Draft
-from memory.remember import remember_many
+from memory.drafts.drafts import Draft
+from memory.writing.remember import remember_many
 from retrieval.tokens import count
 
 pytestmark = pytest.mark.slow

@@ -21,15 +21,15 @@ from servers import new_home
 from sqlalchemy.orm import Session
 
 from memory.clock import utc_now
-from memory.database import make_engine, user_session
-from memory.edit import update
 from memory.embedding.providers import Providers, System
 from memory.enrichment.enrich import MODEL_BATCH
-from memory.forget import forget
+from memory.forgetting.forget import forget
 from memory.ids import new_id
 from memory.models import User
-from memory.server import EmbeddedServer
-from memory.spaces import DEFAULT_SPACE, create_space
+from memory.server.embedded import EmbeddedServer
+from memory.spaces.spaces import DEFAULT_SPACE, create_space
+from memory.storage.database import make_engine, user_session
+from memory.writing.edit import update
 
 
 @dataclass(frozen=True)

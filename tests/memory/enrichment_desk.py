@@ -8,14 +8,14 @@ from uuid import UUID
 from sqlalchemy import select
 
 from memory.clock import utc_now
-from memory.conversations import open_conversation
+from memory.conversations.conversations import open_conversation
 from memory.embedding.models import active_model, note_success
 from memory.embedding.queue import Made, claim, store
 from memory.enrichment.enrich import Enricher
-from memory.message_drafts import MessageDraft
-from memory.messages import Scribe, append
+from memory.messages.drafts import MessageDraft
+from memory.messages.messages import Scribe, append
 from memory.models import Entity
-from memory.spaces import create_space, get_space
+from memory.spaces.spaces import create_space, get_space
 
 
 class Desk:

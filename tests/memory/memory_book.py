@@ -11,13 +11,13 @@ from uuid import UUID
 from sqlalchemy import text as sql
 
 from memory.clock import utc_now
-from memory.database import user_session
-from memory.drafts import Draft
+from memory.drafts.drafts import Draft
 from memory.models import Memory
-from memory.remember import remember, remember_many
-from memory.space_contents import Contents, contents_of
-from memory.spaces import get_space
-from memory.trace import Outcome
+from memory.space_removal.contents import Contents, contents_of
+from memory.spaces.spaces import get_space
+from memory.storage.database import user_session
+from memory.writing.remember import remember, remember_many
+from memory.writing.trace import Outcome
 
 
 class Book:

@@ -13,13 +13,13 @@ from pathlib import Path
 
 import psutil
 
-from memory.server import EmbeddedServer
+from memory.server.embedded import EmbeddedServer
 
 # Says which process the server is, and ends as any command does once it is told to.
 USER = """
 import sys
 from pathlib import Path
-from memory.server import EmbeddedServer
+from memory.server.embedded import EmbeddedServer
 server = EmbeddedServer(Path(sys.argv[1]))
 print(int((server.folder / "postmaster.pid").read_text().splitlines()[0]), flush=True)
 sys.stdin.readline()
@@ -32,7 +32,7 @@ TOLD = """
 import sys
 from pathlib import Path
 from memory.errors import ServerError
-from memory.server import EmbeddedServer
+from memory.server.embedded import EmbeddedServer
 try:
     EmbeddedServer(Path(sys.argv[1]))
 except ServerError as error:

@@ -10,7 +10,7 @@ from at_once import at_once
 from sqlalchemy import text
 from sqlalchemy.orm import Session
 
-from memory.accounts import (
+from memory.accounts.accounts import (
     authenticate,
     change_password,
     check_password,

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memory.addresses import addresses, fold_case, pages, spelled
-from memory.text import folded
+from memory.texts.addresses import addresses, fold_case, pages, spelled
+from memory.texts.fingerprints import folded
 
 DIARY = "ada.example.org/diary"
 NOTHING = frozenset().__contains__

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memory import alignment
-from memory.alignment import stretches
+from memory.messages import alignment
+from memory.messages.alignment import stretches
 
 LISTS = st.lists(st.sampled_from("abc"), max_size=24)
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from memory.alike import Alike
 from memory.ids import new_id
 from memory.models import Memory
-from memory.text import to_signed
+from memory.texts.alike import Alike
+from memory.texts.fingerprints import to_signed
 
 HERE = 0x8000_0000_0000_0F0F
 RECEIPT = "Receipt {} of the Green Grocer, paid on {} May"

@@ -10,14 +10,14 @@ from sqlalchemy import func, select, text
 from sqlalchemy.exc import ProgrammingError
 from sqlalchemy.orm import Session
 
-from memory.audit import EventFilters, Head, list_events, to_head, verify
 from memory.clock import utc_now
-from memory.database import user_session
 from memory.errors import InvalidError
-from memory.forget import forget
+from memory.forgetting.forget import forget
 from memory.ids import new_id
-from memory.journal import record
 from memory.models import AuditEvent
+from memory.record.audit import EventFilters, Head, list_events, to_head, verify
+from memory.record.journal import record
+from memory.storage.database import user_session
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 

@@ -13,12 +13,12 @@ from embedding_work import OneUser, Work, eight_wide
 from memory_book import Book
 from sqlalchemy import event, text
 
-from memory.edit import update
 from memory.embedding import backfill, queue
 from memory.embedding.backfill import Backfill
 from memory.embedding.passages import passages
 from memory.embedding.providers import Providers, System
-from memory.forget import forget
+from memory.forgetting.forget import forget
+from memory.writing.edit import update
 
 
 def test_every_row_gets_its_vector(local):

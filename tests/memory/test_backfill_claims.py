@@ -12,10 +12,10 @@ from embedding_work import TEXTS, eight_wide
 from sqlalchemy import text
 from sqlalchemy.orm import sessionmaker
 
-from memory.database import make_engine
-from memory.edit import update
 from memory.embedding import queue
 from memory.embedding.claims import Claims
+from memory.storage.database import make_engine
+from memory.writing.edit import update
 
 
 def test_a_text_that_changes_while_it_is_embedded_keeps_waiting(work, provider):

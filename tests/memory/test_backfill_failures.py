@@ -13,7 +13,7 @@ from sqlalchemy import text
 
 from memory.embedding import backfill, queue
 from memory.embedding.providers import Providers, System
-from memory.jobs import STUCK_AFTER, retry_job
+from memory.operators.jobs import STUCK_AFTER, retry_job
 
 
 def test_a_failing_provider_is_tried_again_later(work, provider):

@@ -6,9 +6,9 @@ from typing import Any
 
 from embedding_work import Work, eight_wide
 
-from memory.database import user_session
 from memory.embedding.models import reconcile
 from memory.embedding.providers import Providers, System
+from memory.storage.database import user_session
 
 
 def target_of(work: Work, system: System) -> Any:

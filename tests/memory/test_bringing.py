@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 from sqlalchemy import select, text
 
-from memory.bringing import bring_in
-from memory.drafts import Draft
+from memory.drafts.drafts import Draft
 from memory.errors import InvalidError
-from memory.forget import forget
+from memory.forgetting.forget import forget
 from memory.models import Memory, Space
-from memory.spaces import update_space
+from memory.spaces.spaces import update_space
+from memory.transfer.bringing import bring_in
 
 
 @pytest.fixture

@@ -9,7 +9,9 @@ from datetime import timedelta
 import pytest
 from sqlalchemy import event, text
 
-from memory.browse import (
+from memory.clock import utc_now
+from memory.errors import InvalidError
+from memory.reading.browse import (
     MOST_LISTED,
     Filters,
     get_entry,
@@ -18,9 +20,7 @@ from memory.browse import (
     list_ids,
     possible_updates,
 )
-from memory.clock import utc_now
-from memory.edit import update
-from memory.errors import InvalidError
+from memory.writing.edit import update
 
 # A whole day, so that every process that runs these tests collects the same ones.
 THEN = utc_now().replace(hour=0, minute=0, second=0, microsecond=0) - timedelta(days=10)

@@ -8,10 +8,10 @@ from uuid import uuid4
 import pytest
 from sqlalchemy import event, text
 
-from memory import bulk
 from memory.clock import utc_now
-from memory.forget import UNDO_WINDOW
-from memory.spaces import create_space
+from memory.forgetting.forget import UNDO_WINDOW
+from memory.spaces.spaces import create_space
+from memory.writing import bulk
 
 LOCK = re.compile(r"FROM (?:memories|spaces)\b.* FOR (?:NO KEY )?UPDATE", re.DOTALL)
 ACTS = {

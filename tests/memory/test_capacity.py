@@ -9,15 +9,15 @@ from datetime import timedelta
 import pytest
 from sqlalchemy import text
 
-from memory.bulk import forget_many, move_many, restore_many, set_status_many
 from memory.clock import utc_now
-from memory.drafts import Draft
-from memory.edit import update
+from memory.drafts.drafts import Draft
 from memory.errors import DomainError
-from memory.forget import UNDO_WINDOW, forget
-from memory.remember import remember_many
-from memory.restore import restore
-from memory.spaces import update_space
+from memory.forgetting.forget import UNDO_WINDOW, forget
+from memory.forgetting.restore import restore
+from memory.spaces.spaces import update_space
+from memory.writing.bulk import forget_many, move_many, restore_many, set_status_many
+from memory.writing.edit import update
+from memory.writing.remember import remember_many
 from retrieval.policy import NAMED
 from retrieval.query import Query
 from retrieval.search import search

@@ -12,29 +12,29 @@ from at_once import at_once, unexpected, waits
 from sqlalchemy import text
 from sqlalchemy.orm import Session
 
-from memory.bulk import forget_many, move_many, restore_many
-from memory.capacity import enforce_capacity
+from memory.accounts.erase import erase_user
 from memory.clock import utc_now
-from memory.conversations import delete_conversation, open_conversation
-from memory.drafts import Draft
-from memory.edit import update
+from memory.conversations.conversations import delete_conversation, open_conversation
+from memory.drafts.drafts import Draft
 from memory.embedding.cache import _digest, drop_cached
-from memory.erase import erase_user
 from memory.errors import ConflictError, DomainError, InvalidError, NotFoundError, RefusedError
-from memory.forget import forget, set_aside_expired
-from memory.journal import record_tool_call
-from memory.letting_go import let_go
-from memory.message_drafts import MessageDraft
-from memory.messages import Scribe, append
+from memory.forgetting.forget import forget, set_aside_expired
+from memory.forgetting.letting_go import let_go
+from memory.forgetting.purge import purge
+from memory.forgetting.restore import restore
+from memory.messages.drafts import MessageDraft
+from memory.messages.messages import Scribe, append
 from memory.models import Forgotten
 from memory.notebooks import cells, notebooks
 from memory.notebooks.marks import mark_right
-from memory.purge import purge
-from memory.restore import restore
-from memory.space_contents import contents_of
-from memory.space_removal import remove_space
-from memory.spaces import create_space, get_space, lock_space
-from memory.themes import create_theme, delete_theme, describe_theme
+from memory.record.journal import record_tool_call
+from memory.space_removal.contents import contents_of
+from memory.space_removal.removal import remove_space
+from memory.spaces.capacity import enforce_capacity
+from memory.spaces.spaces import create_space, get_space, lock_space
+from memory.spaces.themes import create_theme, delete_theme, describe_theme
+from memory.writing.bulk import forget_many, move_many, restore_many
+from memory.writing.edit import update
 
 THREADS = 16
 UNDO = timedelta(minutes=10)

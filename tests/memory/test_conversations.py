@@ -9,7 +9,7 @@ import pytest
 from sqlalchemy import event
 
 from memory.clock import utc_now
-from memory.conversations import (
+from memory.conversations.conversations import (
     LONGEST_AUTO_TITLE,
     change_conversation,
     delete_conversation,
@@ -17,12 +17,12 @@ from memory.conversations import (
     open_conversation,
     title_of,
 )
+from memory.conversations.threads import MOST_WORDS, Filters, list_conversations, snippet_of, words_of
+from memory.drafts.payloads import DEEPEST, check_json
 from memory.errors import InvalidError, NotFoundError
-from memory.message_drafts import MessageDraft
-from memory.messages import Scribe, append
-from memory.payloads import DEEPEST, check_json
-from memory.spaces import get_space
-from memory.threads import MOST_WORDS, Filters, list_conversations, snippet_of, words_of
+from memory.messages.drafts import MessageDraft
+from memory.messages.messages import Scribe, append
+from memory.spaces.spaces import get_space
 
 
 @pytest.mark.parametrize(

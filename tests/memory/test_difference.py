@@ -4,10 +4,10 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from memory.addresses import addresses
-from memory.difference import compare, differs, read
-from memory.distinguishing_marks import Marks, digest_material, distinguishing
-from memory.prefilter import frame, may_be_one, sketch
+from memory.texts.addresses import addresses
+from memory.texts.difference import compare, differs, read
+from memory.texts.distinguishing_marks import Marks, digest_material, distinguishing
+from memory.texts.prefilter import frame, may_be_one, sketch
 
 ASCII = st.text(alphabet=st.characters(max_codepoint=126), max_size=80)
 WORDS = """

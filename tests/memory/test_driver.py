@@ -25,9 +25,9 @@ from sqlalchemy import make_url, text
 from sqlalchemy.exc import DBAPIError, IntegrityError, OperationalError
 from sqlalchemy.orm import Session
 
-import memory.database
-from memory.database import make_engine, time_limit
-from memory.driver import Floats, Ids, fetch
+import memory.storage.database
+from memory.storage.database import make_engine, time_limit
+from memory.storage.driver import Floats, Ids, fetch
 
 
 @pytest.fixture(scope="module")
@@ -140,7 +140,7 @@ def test_a_connection_that_has_rested_for_long_is_asked_first(engine, monkeypatc
     pid = serving(engine)
     asked.clear()
     assert (serving(engine), asked) == (pid, [])
-    monkeypatch.setattr(memory.database, "TRUSTED", 0.0)
+    monkeypatch.setattr(memory.storage.database, "TRUSTED", 0.0)
     assert (serving(engine), asked) == (pid, [1])
 
 
@@ -182,7 +182,7 @@ class Freezing:
 @pytest.fixture
 def way(runtime, monkeypatch):
     """A frozen way, an engine that goes it, and waits that are soon looked into."""
-    monkeypatch.setattr(memory.database, "SILENT", 0.1)
+    monkeypatch.setattr(memory.storage.database, "SILENT", 0.1)
     url = make_url(runtime.databases.app)
     # A path of a socket has no room for the folders of tests.
     with tempfile.TemporaryDirectory() as folder:
@@ -198,7 +198,7 @@ def test_a_server_that_freezes_is_not_waited_for(way, monkeypatch):
     with engine.connect() as connection:
         # A statement that takes long is one to be waited for, whether it runs or waits for a lock.
         assert connection.scalar(text("SELECT length(pg_sleep(0.25)::text)")) == 0
-        monkeypatch.setattr(memory.database, "CONNECTING", 2)
+        monkeypatch.setattr(memory.storage.database, "CONNECTING", 2)
         frozen.frozen.set()
         with pytest.raises(OperationalError, match="has not answered for long"):
             connection.execute(text("SELECT 1"))
@@ -238,7 +238,7 @@ def stopping(pid, after=0.0):
 
 
 def test_a_process_that_was_asked_and_rests_is_not_waited_for(engine, monkeypatch):
-    monkeypatch.setattr(memory.database, "SILENT", 0.5)
+    monkeypatch.setattr(memory.storage.database, "SILENT", 0.5)
     pid = serving(engine)
     with engine.connect() as connection, stopping(pid):
         with pytest.raises(OperationalError, match="has not answered for long"):
@@ -248,7 +248,7 @@ def test_a_process_that_was_asked_and_rests_is_not_waited_for(engine, monkeypatc
 
 
 def test_a_process_that_stops_at_work_is_waited_for_until_its_limit_has_passed(engine, monkeypatch):
-    monkeypatch.setattr(memory.database, "SILENT", 0.2)
+    monkeypatch.setattr(memory.storage.database, "SILENT", 0.2)
     pid = serving(engine)
     with Session(engine) as session, time_limit(session, 1.0):
         # A machine that stops it late would find it ended by its limit.
@@ -260,7 +260,7 @@ def test_a_process_that_stops_at_work_is_waited_for_until_its_limit_has_passed(e
 
 
 def test_a_limit_ends_with_its_transaction(engine, monkeypatch):
-    monkeypatch.setattr(memory.database, "SILENT", 0.1)
+    monkeypatch.setattr(memory.storage.database, "SILENT", 0.1)
     with Session(engine) as session:
         # The server ends what it has not done by then, and a busy one has not done the least.
         with time_limit(session, 0.35):

@@ -7,15 +7,15 @@ from datetime import timedelta
 import numpy as np
 import pytest
 
-from memory.bulk import set_status_many
 from memory.clock import utc_now
-from memory.edit import bring_back, pin, update
 from memory.embedding import queue
 from memory.embedding.models import Target, reconcile
 from memory.errors import ConflictError, InvalidError, NotFoundError, RefusedError
-from memory.forget import forget
+from memory.forgetting.forget import forget
 from memory.models import Memory
-from memory.spaces import update_space
+from memory.spaces.spaces import update_space
+from memory.writing.bulk import set_status_many
+from memory.writing.edit import bring_back, pin, update
 
 LATER = utc_now() + timedelta(days=9)
 

@@ -11,13 +11,13 @@ from local_provider import openai_shape
 from sqlalchemy import text as sql
 
 from memory.clock import utc_now
-from memory.edit import update
 from memory.embedding.backfill import Backfill
 from memory.embedding.base import EmbeddingError
 from memory.embedding.models import active_model
 from memory.embedding.providers import Providers, System, save_setting
-from memory.forget import forget, set_aside_expired
-from memory.purge import purge
+from memory.forgetting.forget import forget, set_aside_expired
+from memory.forgetting.purge import purge
+from memory.writing.edit import update
 
 QUESTION = "Where do the bees go in winter?"
 WEEK = timedelta(days=7)

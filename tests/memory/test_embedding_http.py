@@ -11,7 +11,7 @@ from memory_taken import within
 
 from memory.embedding.base import EmbeddingError
 from memory.embedding.http import HttpEmbedder
-from memory.whole_answers import pause_asked
+from memory.remote.whole_answers import pause_asked
 
 
 def ollama_shape(body: dict[str, Any]) -> dict[str, Any]:

@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 
 from evals.silent_server import silent
-from memory.breaker import Breaker
 from memory.embedding.base import EmbeddingError
 from memory.embedding.http import HttpEmbedder
 from memory.embedding.prompt import PAUSE, PromptEmbedder
 from memory.embedding.providers import Providers, System
 from memory.ids import new_id
 from memory.models import EmbeddingModel
+from memory.remote.breaker import Breaker
 
 
 @pytest.fixture

@@ -11,20 +11,20 @@ from enrichment_desk import Desk, embed_all
 from memory_book import Book
 from sqlalchemy import text as sql
 
-from memory.bulk import move_many
 from memory.clock import utc_now
-from memory.conversations import change_conversation, delete_conversation
-from memory.edit import update
+from memory.conversations.conversations import change_conversation, delete_conversation
 from memory.enrichment.enrich import BATCH, MOST_DERIVED_TAGS, Enricher
 from memory.enrichment.findings import Findings, Tag
 from memory.enrichment.read import read_texts
 from memory.enrichment.waiting import waiting_items
-from memory.entities import retag_entity
-from memory.forget import forget
-from memory.journal import record_tool_call
-from memory.llm import ChatModel
-from memory.restore import restore
-from memory.spaces import get_space, update_space
+from memory.facts.entities import retag_entity
+from memory.forgetting.forget import forget
+from memory.forgetting.restore import restore
+from memory.record.journal import record_tool_call
+from memory.remote.llm import ChatModel
+from memory.spaces.spaces import get_space, update_space
+from memory.writing.bulk import move_many
+from memory.writing.edit import update
 
 LISBON = "Anna moved to Lisbon with her sister Beatrice"
 

@@ -12,7 +12,7 @@ import pytest
 from memory.enrichment.findings import Name, Tag
 from memory.enrichment.model import INSTRUCTION, findings_by_model
 from memory.enrichment.read import read_texts
-from memory.llm import ChatModel, ChatModelError
+from memory.remote.llm import ChatModel, ChatModelError
 
 TEXT = "Anna moved to Porto. She works on Project Apollo there."
 GOOD = {

@@ -6,7 +6,7 @@ import pytest
 from enrichment_desk import embed_all
 
 from memory.enrichment.propose import propose_tags
-from memory.spaces import get_space
+from memory.spaces.spaces import get_space
 
 
 @pytest.fixture

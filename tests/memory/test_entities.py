@@ -12,15 +12,15 @@ from sqlalchemy import update as update_rows
 from sqlalchemy.exc import OperationalError
 
 from memory.clock import utc_now
-from memory.edit import update
 from memory.embedding import queue
 from memory.enrichment.findings import Name
-from memory.entities import EntityFilters, delete_entity, get_entity, list_entities, list_mentions, retag_entity
+from memory.enrichment.mentions import Origin, mention
 from memory.errors import InvalidError, NotFoundError
-from memory.forget import forget
-from memory.mentions import Origin, mention
+from memory.facts.entities import EntityFilters, delete_entity, get_entity, list_entities, list_mentions, retag_entity
+from memory.forgetting.forget import forget
 from memory.models import AuditEvent, Entity
-from memory.spaces import get_space, lock_spaces
+from memory.spaces.spaces import get_space, lock_spaces
+from memory.writing.edit import update
 
 
 @pytest.fixture

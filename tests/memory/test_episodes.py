@@ -9,14 +9,14 @@ import pytest
 from sqlalchemy import text as sql
 
 from memory.clock import utc_now
-from memory.conversations import delete_conversation, open_conversation
+from memory.conversations.conversations import delete_conversation, open_conversation
+from memory.conversations.episodes import LONGEST_CONTEXT, LONGEST_SEARCHED, LONGEST_TEXT, MOST_WAITING
 from memory.embedding.cache import Drawer, SharedVectors
-from memory.episodes import LONGEST_CONTEXT, LONGEST_SEARCHED, LONGEST_TEXT, MOST_WAITING
-from memory.message_drafts import MessageDraft
-from memory.messages import Scribe, append
+from memory.messages.drafts import MessageDraft
+from memory.messages.messages import Scribe, append
 from memory.models import Conversation, Episode
-from memory.space_removal import remove_space
-from memory.spaces import get_space
+from memory.space_removal.removal import remove_space
+from memory.spaces.spaces import get_space
 
 EARLY = datetime(2024, 5, 1, 10, tzinfo=UTC)
 

@@ -9,16 +9,16 @@ from at_once import waits
 from sqlalchemy import inspect, text
 from sqlalchemy.orm import Session
 
-from memory.accounts import create_token
+from memory.accounts.accounts import create_token
+from memory.accounts.erase import erase_for_good, erase_user, is_genuine
 from memory.clock import utc_now
-from memory.conversations import open_conversation
-from memory.erase import erase_for_good, erase_user, is_genuine
+from memory.conversations.conversations import open_conversation
 from memory.errors import NotFoundError
-from memory.forget import UNDO_WINDOW, forget
+from memory.forgetting.forget import UNDO_WINDOW, forget
 from memory.ids import new_id
-from memory.journal import hold, hold_place, record, record_tool_call
 from memory.keys import Keys
-from memory.spaces import get_space
+from memory.record.journal import hold, hold_place, record, record_tool_call
+from memory.spaces.spaces import get_space
 
 
 @pytest.fixture

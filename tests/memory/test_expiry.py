@@ -7,13 +7,13 @@ from datetime import timedelta
 import pytest
 from forgetting import SECRET
 
-from memory.bulk import move_many
 from memory.clock import utc_now
-from memory.edit import update
 from memory.errors import InvalidError, NotFoundError
-from memory.forget import UNDO_WINDOW, set_aside_expired
-from memory.purge import purge
-from memory.restore import list_restorable, restore
+from memory.forgetting.forget import UNDO_WINDOW, set_aside_expired
+from memory.forgetting.purge import purge
+from memory.forgetting.restore import list_restorable, restore
+from memory.writing.bulk import move_many
+from memory.writing.edit import update
 
 
 def purge_expired(session, book, now):

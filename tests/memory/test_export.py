@@ -8,16 +8,16 @@ from datetime import timedelta
 import pytest
 from enrichment_desk import Desk
 
-from memory.accounts import create_token
+from memory.accounts.accounts import create_token
 from memory.clock import utc_now
-from memory.edit import update
 from memory.embedding.providers import save_setting
-from memory.export import export, sections
-from memory.forget import UNDO_WINDOW, forget
-from memory.journal import record_tool_call
+from memory.forgetting.forget import UNDO_WINDOW, forget
 from memory.models import Base
 from memory.notebooks.marks import mark_right
 from memory.notebooks.notebooks import create_notebook
+from memory.record.journal import record_tool_call
+from memory.transfer.export import export, sections
+from memory.writing.edit import update
 
 
 def taken(book, now=None):

@@ -12,15 +12,15 @@ from enrichment_desk import Desk
 from sqlalchemy import text as sql
 
 from memory.clock import utc_now
-from memory.conversations import change_conversation, delete_conversation
+from memory.conversations.conversations import change_conversation, delete_conversation
 from memory.extraction.extract import APART, Extractor
 from memory.extraction.reading import MOST_FACTS
 from memory.extraction.waiting import FULL, LONGEST_PART, MOST_KNOWN, QUIET
-from memory.facts import Statement, correct_fact, delete_fact, state
-from memory.llm import ChatModel
-from memory.markers import closing, opening
-from memory.space_removal import remove_space
-from memory.spaces import get_space, update_space
+from memory.facts.facts import Statement, correct_fact, delete_fact, state
+from memory.remote.llm import ChatModel
+from memory.space_removal.removal import remove_space
+from memory.spaces.spaces import get_space, update_space
+from memory.texts.markers import closing, opening
 
 LISBON = {"message": 1, "subject": "user", "predicate": "lives in", "object": "Lisbon", "single": True}
 

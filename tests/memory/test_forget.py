@@ -10,15 +10,15 @@ from sqlalchemy import text
 
 from memory.clock import utc_now
 from memory.errors import NotFoundError
-from memory.forget import UNDO_WINDOW, forget
+from memory.forgetting.forget import UNDO_WINDOW, forget
+from memory.forgetting.letting_go import let_go
+from memory.forgetting.purge import purge, redact_all
+from memory.forgetting.restore import restore
 from memory.ids import new_id
-from memory.journal import record_tool_call
-from memory.letting_go import let_go
+from memory.lineage.revisions import texts_of
 from memory.notebooks import cells, notebooks
 from memory.notebooks.marks import mark_right
-from memory.purge import purge, redact_all
-from memory.restore import restore
-from memory.revisions import texts_of
+from memory.record.journal import record_tool_call
 
 DERIVED = ("memories", "postings", "embeddings", "last_scores", "possible_updates")
 

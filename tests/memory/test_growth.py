@@ -7,20 +7,20 @@ from datetime import timedelta
 import pytest
 from sqlalchemy import event, text
 
-from memory.browse import Filters, list_counted
-from memory.capacity import enforce_capacity
 from memory.clock import utc_now
 from memory.embedding.queue import _DUE, statement
-from memory.external_calls import CallDraft, record_calls
-from memory.journal import record, record_tool_call
-from memory.operators import try_to_cross
-from memory.shelves import MEMORIES as MEMORIES_SHELF
-from memory.space_contents import contents_of
-from memory.spaces import get_space
-from memory.summary import summarise
-from memory.telemetry import advance_totals, telemetry
-from memory.themes import list_themes
-from memory.tool_calls import CallFilters, affected_paths, list_calls
+from memory.operators.operators import try_to_cross
+from memory.reading.browse import Filters, list_counted
+from memory.reading.summary import summarise
+from memory.record.external_calls import CallDraft, record_calls
+from memory.record.journal import record, record_tool_call
+from memory.record.telemetry import advance_totals, telemetry
+from memory.record.tool_calls import CallFilters, affected_paths, list_calls
+from memory.space_removal.contents import contents_of
+from memory.spaces.capacity import enforce_capacity
+from memory.spaces.spaces import get_space
+from memory.spaces.themes import list_themes
+from memory.storage.shelves import MEMORIES as MEMORIES_SHELF
 
 pytestmark = pytest.mark.slow
 

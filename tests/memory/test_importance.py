@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memory.importance import assess, repeat_boost
+from memory.drafts.importance import assess, repeat_boost
 
 
 def value(

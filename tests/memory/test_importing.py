@@ -15,23 +15,23 @@ from memory_book import Book
 from sqlalchemy import event
 from sqlalchemy.engine.interfaces import CacheStats
 
-from memory import importing
 from memory.clock import utc_now
-from memory.conversations import open_conversation
-from memory.edit import update
+from memory.conversations.conversations import open_conversation
 from memory.errors import ConflictError, InvalidError
-from memory.export import export, export_at_once, sections
-from memory.export_file import Document
-from memory.facts import Statement, state
-from memory.forget import forget
+from memory.facts.facts import Statement, state
+from memory.forgetting.forget import forget
 from memory.ids import new_id
-from memory.importing import LEFT_BEHIND, import_document, restored_tables
+from memory.lineage.wordings import Merged, keep_wordings
 from memory.notebooks.marks import mark_right
 from memory.notebooks.notebooks import create_notebook
-from memory.preferences import prompt, save
-from memory.sharing import share
-from memory.spaces import get_space, list_spaces
-from memory.wordings import Merged, keep_wordings
+from memory.preferences.preferences import prompt, save
+from memory.spaces.sharing import share
+from memory.spaces.spaces import get_space, list_spaces
+from memory.transfer import importing
+from memory.transfer.export import export, export_at_once, sections
+from memory.transfer.export_file import Document
+from memory.transfer.importing import LEFT_BEHIND, import_document, restored_tables
+from memory.writing.edit import update
 from retrieval.policy import NAMED, kept_policy
 from webapp.pages.notebook_stored import check_cell
 

@@ -7,11 +7,11 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from sqlalchemy import event
 
-from memory import incognito
 from memory.clock import utc_now
 from memory.errors import InvalidError
 from memory.models import IncognitoSession
-from memory.spaces import create_space, get_space, update_space
+from memory.spaces import incognito
+from memory.spaces.spaces import create_space, get_space, update_space
 
 
 @pytest.fixture

@@ -9,12 +9,12 @@ from sqlalchemy import text
 from sqlalchemy.orm import Session
 
 from memory.clock import utc_now
-from memory.edit import pin
 from memory.embedding.models import Target, reconcile
 from memory.errors import NotFoundError
 from memory.ids import new_id
-from memory.jobs import list_stuck, retry_job
-from memory.telemetry import telemetry
+from memory.operators.jobs import list_stuck, retry_job
+from memory.record.telemetry import telemetry
+from memory.writing.edit import pin
 
 
 @pytest.fixture

@@ -15,13 +15,13 @@ from hypothesis import strategies as st
 from memory_taken import within
 from sqlalchemy import text as text_of
 
-from memory.caseless import caseless
 from memory.clock import utc_now
+from memory.forgetting.purge import redact_all
 from memory.ids import new_id
-from memory.journal import record_tool_call, redact
 from memory.models import ToolCall
-from memory.needles import MOST_ASKED, SHORTEST_WITHIN, Needles
-from memory.purge import redact_all
+from memory.record.journal import record_tool_call, redact
+from memory.texts.caseless import caseless
+from memory.texts.needles import MOST_ASKED, SHORTEST_WITHIN, Needles
 
 SECRET = 'Ada said "never\n\tagain" in C:\\Zürich'
 BLANK = {"redacted": True}

@@ -12,8 +12,8 @@ import pytest
 from chat_endpoint import ChatEndpoint, chat_endpoint
 from memory_taken import within
 
-from memory import llm
-from memory.llm import ChatModel, ChatModelError
+from memory.remote import llm
+from memory.remote.llm import ChatModel, ChatModelError
 
 
 @pytest.fixture

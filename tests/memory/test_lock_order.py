@@ -8,11 +8,11 @@ from datetime import timedelta
 import pytest
 from sqlalchemy import text
 
-from memory.bulk import move_many, restore_many, set_status_many
 from memory.clock import utc_now
-from memory.drafts import Draft
-from memory.edit import bring_back
-from memory.forget import forget, set_aside_expired
+from memory.drafts.drafts import Draft
+from memory.forgetting.forget import forget, set_aside_expired
+from memory.writing.bulk import move_many, restore_many, set_status_many
+from memory.writing.edit import bring_back
 
 _TAKEN = text("SELECT id FROM memories WHERE user_id = :user_id AND id = :id FOR NO KEY UPDATE SKIP LOCKED")
 _WAITS = text(

@@ -10,13 +10,13 @@ from at_once import at_once
 from sqlalchemy import text
 
 from memory.clock import utc_now
-from memory.conversations import change_conversation, delete_conversation, open_conversation
+from memory.conversations.conversations import change_conversation, delete_conversation, open_conversation
 from memory.errors import ConflictError, DomainError, NotFoundError
-from memory.forget import forget
-from memory.message_drafts import MessageDraft
-from memory.messages import Scribe, append
+from memory.forgetting.forget import forget
+from memory.messages.drafts import MessageDraft
+from memory.messages.messages import Scribe, append
 from memory.models import Message
-from memory.spaces import get_space
+from memory.spaces.spaces import get_space
 
 BLOCKED = """
 SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND cardinality(pg_blocking_pids(pid)) > 0

@@ -10,13 +10,13 @@ import pytest
 
 from memory.clock import utc_now
 from memory.errors import ConflictError, InvalidError, NotFoundError
-from memory.forget import UNDO_WINDOW as FORGET_WINDOW
-from memory.forget import forget
+from memory.forgetting.forget import UNDO_WINDOW as FORGET_WINDOW
+from memory.forgetting.forget import forget
+from memory.forgetting.purge import purge
 from memory.notebooks import cells, notebooks
 from memory.notebooks.checks import LARGEST, LONGEST_TITLE, MOST_CELLS, MOST_NOTEBOOKS
 from memory.notebooks.marks import mark_right, marked, unmark
 from memory.notebooks.notebooks import UNDO_WINDOW
-from memory.purge import purge
 
 
 @pytest.fixture

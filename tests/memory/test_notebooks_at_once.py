@@ -6,7 +6,7 @@ import pytest
 
 from memory.clock import utc_now
 from memory.errors import ConflictError, NotFoundError
-from memory.forget import forget
+from memory.forgetting.forget import forget
 from memory.notebooks import cells, notebooks
 from memory.notebooks.checks import MOST_NOTEBOOKS
 from memory.notebooks.marks import mark_right

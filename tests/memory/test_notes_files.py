@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memory.errors import InvalidError
-from memory.notes_files import drafts_in, drafts_of, files_in
+from memory.transfer.notes_files import drafts_in, drafts_of, files_in
 
 NOW = datetime(2026, 5, 1, tzinfo=UTC)
 

@@ -7,9 +7,9 @@ from sqlalchemy import event, select, text
 from sqlalchemy.orm import Session
 
 from memory.clock import utc_now
-from memory.database import user_session
 from memory.models import Base, User
-from memory.operators import retry_failed_of_all, try_to_cross
+from memory.operators.operators import retry_failed_of_all, try_to_cross
+from memory.storage.database import user_session
 
 RESTING = """
 INSERT INTO embedding_models (user_id, id, provider_type, model, state, created_at, rests_until)

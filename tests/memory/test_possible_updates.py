@@ -7,10 +7,10 @@ import time
 import pytest
 from sqlalchemy import text
 
-from memory.difference import compare, read
-from memory.drafts import Draft
-from memory.edit import update
-from memory.template import template
+from memory.drafts.drafts import Draft
+from memory.texts.difference import compare, read
+from memory.texts.template import template
+from memory.writing.edit import update
 
 LINK = "https://example.org/a/long/link"
 PAIRS = [
@@ -157,8 +157,8 @@ def test_a_merge_reads_few_of_all_that_it_is_near_to(book, monkeypatch):
     for n in range(20):
         assert book.write(f"{words} about q{chr(97 + n)}").outcome == "created"
     texts: list[str] = []
-    monkeypatch.setattr("memory.neighbourhood.read", lambda text: texts.append(text) or read(text))
-    monkeypatch.setattr("memory.neighbourhood.may_be_one", lambda *_: True)
+    monkeypatch.setattr("memory.writing.neighbourhood.read", lambda text: texts.append(text) or read(text))
+    monkeypatch.setattr("memory.writing.neighbourhood.may_be_one", lambda *_: True)
     assert book.write(words).outcome == "merged"
     assert len(texts) < 12
 
@@ -168,8 +168,8 @@ def test_what_repeats_none_is_held_against_few_of_all_that_it_may_repeat(book, m
     for n in range(40):
         assert book.write(f"{words} about q{chr(97 + n // 26)}{chr(97 + n % 26)}").outcome == "created"
     texts: list[str] = []
-    monkeypatch.setattr("memory.neighbourhood.compare", lambda *those: texts.append("") or compare(*those))
-    monkeypatch.setattr("memory.neighbourhood.may_be_one", lambda *_: True)
+    monkeypatch.setattr("memory.writing.neighbourhood.compare", lambda *those: texts.append("") or compare(*those))
+    monkeypatch.setattr("memory.writing.neighbourhood.may_be_one", lambda *_: True)
     assert book.write(f"{words} about qzz").outcome == "created"
     assert len(texts) < 20
 

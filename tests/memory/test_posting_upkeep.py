@@ -9,7 +9,7 @@ import pytest
 from sqlalchemy import text
 
 from memory.clock import utc_now
-from memory.edit import update
+from memory.writing.edit import update
 
 FEW, MANY = 400, 3_200
 _texts = count()

@@ -7,8 +7,8 @@ from contextlib import suppress
 
 import pytest
 
-from memory.front_matter import PreferencesError
-from memory.preference_document import parse, with_time_zone
+from memory.drafts.front_matter import PreferencesError
+from memory.preferences.document import parse, with_time_zone
 
 DOCUMENT = """---
 # how I like it

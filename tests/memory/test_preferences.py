@@ -8,10 +8,10 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from sqlalchemy import text
 
+from memory.drafts.front_matter import PreferencesError
 from memory.errors import ConflictError, NotFoundError
-from memory.front_matter import PreferencesError
-from memory.preference_document import parse
-from memory.preferences import (
+from memory.preferences.document import parse
+from memory.preferences.preferences import (
     current,
     delete_versions,
     get_version,
@@ -22,7 +22,7 @@ from memory.preferences import (
     save,
     set_time_zone,
 )
-from memory.scope import read_scope
+from memory.spaces.scope import read_scope
 from memory.time_zones import user_zone
 
 BAD = "---\ndate_format: 5\n---\n"
@@ -173,7 +173,7 @@ def test_writers_of_the_same_document_share_a_version(book):
 
 
 def test_without_preferences_the_prompt_is_empty_and_the_log_says_so(book, caplog):
-    with caplog.at_level(logging.WARNING, "memory.preferences"), book.session() as session:
+    with caplog.at_level(logging.WARNING, "memory.preferences.preferences"), book.session() as session:
         assert prompt(session, book.user_id) == ("", None)
     assert [record.getMessage() for record in caplog.records] == [
         f"user {book.user_id} has no preferences: the prompt goes without"

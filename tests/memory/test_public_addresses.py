@@ -21,7 +21,7 @@ from memory.embedding.base import EmbeddingError
 from memory.embedding.http import HttpEmbedder
 from memory.embedding.providers import Providers, System
 from memory.models import EmbeddingModel
-from memory.public_addresses import NotPublicError, PublicTransport, addresses_of, is_public
+from memory.remote.public_addresses import NotPublicError, PublicTransport, addresses_of, is_public
 from tasks.runtime import Runtime
 
 TEXTS = {"json": {"model": "loom", "input": ["a"]}}

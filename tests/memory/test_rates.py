@@ -8,7 +8,7 @@ from uuid import uuid4
 
 import pytest
 
-from memory.rates import count_use, drop_old_counts
+from memory.accounts.rates import count_use, drop_old_counts
 
 MINUTE = timedelta(minutes=1)
 NOON = datetime(2024, 5, 3, 12, tzinfo=UTC)

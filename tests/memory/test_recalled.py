@@ -16,19 +16,19 @@ from sqlalchemy import event
 from sqlalchemy import text as sql
 
 from memory.clock import utc_now
-from memory.conversations import open_conversation
-from memory.drafts import Draft
-from memory.forget import forget
+from memory.conversations.conversations import open_conversation
+from memory.drafts.drafts import Draft
+from memory.drafts.recalled import MOST_AT_ONCE, MOST_LINES, Stripped, strip_all_recalled, strip_recalled
+from memory.forgetting.forget import forget
 from memory.ids import new_id
-from memory.journal import record_tool_call
-from memory.markers import BLOCK, closing, is_marked, opening, without_marked
-from memory.message_drafts import MessageDraft
-from memory.messages import Scribe, append
+from memory.messages.drafts import MessageDraft
+from memory.messages.messages import Scribe, append
 from memory.models import Conversation, Episode, Message
-from memory.recalled import MOST_AT_ONCE, MOST_LINES, Stripped, strip_all_recalled, strip_recalled
-from memory.remember import remember_many
-from memory.spaces import get_space
-from memory.text import folded
+from memory.record.journal import record_tool_call
+from memory.spaces.spaces import get_space
+from memory.texts.fingerprints import folded
+from memory.texts.markers import BLOCK, closing, is_marked, opening, without_marked
+from memory.writing.remember import remember_many
 
 FENCE = "3f9c2a7b10d84e56"
 OTHER = "77aa11bb22cc33dd"
@@ -476,6 +476,6 @@ def make_episode(book, said: str, reply: str) -> SimpleNamespace:
 
 
 def book_space(session, book, slug: str = "default"):
-    from memory.spaces import get_space
+    from memory.spaces.spaces import get_space
 
     return get_space(session, book.user_id, slug).id

@@ -8,11 +8,11 @@ import pytest
 from sqlalchemy import event, text
 
 from memory.clock import utc_now
-from memory.drafts import Draft
-from memory.edit import update
+from memory.drafts.drafts import Draft
 from memory.errors import InvalidError
 from memory.models import Memory
-from memory.remember import prepare, remember, remember_many
+from memory.writing.edit import update
+from memory.writing.remember import prepare, remember, remember_many
 
 
 @pytest.fixture
@@ -163,7 +163,7 @@ def test_spaces_do_not_share_duplicates(write, runtime, ada, other_space):
 
 @pytest.fixture
 def other_space(ada):
-    from memory.spaces import create_space
+    from memory.spaces.spaces import create_space
 
     with ada.session() as session:
         create_space(session, ada.id, "other", soft_cap=200, now=utc_now(), actor="t")

@@ -9,15 +9,15 @@ import pytest
 from forgetting import SECRET, everything
 from sqlalchemy import inspect, text
 
-from memory.bulk import forget_many, move_many, restore_many
 from memory.clock import utc_now
 from memory.errors import ConflictError, NotFoundError
-from memory.export import export
-from memory.forget import UNDO_WINDOW
+from memory.forgetting.forget import UNDO_WINDOW
+from memory.forgetting.purge import purge
+from memory.forgetting.restore import restore
 from memory.models import Memory
 from memory.notebooks.marks import mark_right
-from memory.purge import purge
-from memory.restore import restore
+from memory.transfer.export import export
+from memory.writing.bulk import forget_many, move_many, restore_many
 
 
 def columns(memory):

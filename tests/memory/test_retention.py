@@ -8,14 +8,14 @@ from datetime import timedelta
 import pytest
 
 from memory.clock import utc_now
-from memory.drafts import Draft
-from memory.edit import pin, update
-from memory.forget import forget
-from memory.journal import record_tool_call
+from memory.drafts.drafts import Draft
+from memory.forgetting.forget import forget
 from memory.models import LastScore
-from memory.remember import remember_many
-from memory.retention import SUMMED_UP_EVERY, age_out, aging, put_away, spaces_with_aged
-from memory.spaces import get_space, update_space
+from memory.record.journal import record_tool_call
+from memory.spaces.spaces import get_space, update_space
+from memory.writing.edit import pin, update
+from memory.writing.remember import remember_many
+from memory.writing.retention import SUMMED_UP_EVERY, age_out, aging, put_away, spaces_with_aged
 
 KEPT = timedelta(days=180)
 LATER = KEPT + timedelta(days=1)

@@ -8,24 +8,24 @@ from datetime import timedelta
 import pytest
 from sqlalchemy import inspect, select, text
 
-from memory.bulk import tag_many
 from memory.clock import utc_now
-from memory.edit import bring_back, pin, update
 from memory.embedding.cache import _digest
 from memory.errors import ConflictError, InvalidError, NotFoundError, RefusedError
-from memory.export import export
-from memory.forget import UNDO_WINDOW, forget, set_aside_expired
-from memory.forgotten_rows import texts_in, texts_read
-from memory.journal import record_tool_call
+from memory.forgetting.forget import UNDO_WINDOW, forget, set_aside_expired
+from memory.forgetting.purge import purge
+from memory.forgetting.restore import restore
+from memory.lineage.revisions import MOST_KEPT, list_revisions
 from memory.models import Forgotten
 from memory.notebooks import cells, notebooks
-from memory.purge import purge
-from memory.redaction import secrets_of
-from memory.restore import restore
-from memory.revisions import MOST_KEPT, list_revisions
-from memory.settle import settle_update
-from memory.space_removal import remove_space
-from memory.spaces import create_space
+from memory.record.journal import record_tool_call
+from memory.redaction.forgotten_rows import texts_in, texts_read
+from memory.redaction.redaction import secrets_of
+from memory.space_removal.removal import remove_space
+from memory.spaces.spaces import create_space
+from memory.transfer.export import export
+from memory.writing.bulk import tag_many
+from memory.writing.edit import bring_back, pin, update
+from memory.writing.settle import settle_update
 
 SWORDS = (("estoc", "default"), ("falchion", "attic"))
 FIRST, SECOND, THIRD = "Ada keeps bees", "Ada keeps goats", "Ada keeps a donkey"

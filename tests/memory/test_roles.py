@@ -8,14 +8,14 @@ import pytest
 from sqlalchemy import event, text
 from sqlalchemy.orm import Session
 
-from memory.accounts import authenticate, check_password, create_token, find_user, set_password
-from memory.audit import verify
+from memory.accounts.accounts import authenticate, check_password, create_token, find_user, set_password
+from memory.accounts.erase import erase_user
+from memory.accounts.roles import set_disabled, set_role
 from memory.clock import utc_now
-from memory.erase import erase_user
 from memory.errors import ConflictError, InvalidError, NotFoundError
 from memory.ids import new_id
-from memory.journal import record
-from memory.roles import set_disabled, set_role
+from memory.record.audit import verify
+from memory.record.journal import record
 
 LINKED = """
 SELECT to_jsonb(e) FROM audit_events e JOIN audit_links l ON l.user_id = e.user_id AND l.event_id = e.id

@@ -8,10 +8,10 @@ import pytest
 from sqlalchemy import text
 
 from memory.clock import utc_now
-from memory.forget import UNDO_WINDOW, forget
-from memory.letting_go import let_go
+from memory.forgetting.forget import UNDO_WINDOW, forget
+from memory.forgetting.letting_go import let_go
 from memory.models import Base
-from memory.samples import SAMPLED, sample_anew
+from memory.storage.samples import SAMPLED, sample_anew
 
 FOUND_BY = {
     *(f"{table}.lexeme" for table in ("postings", "episode_postings", "entity_postings")),

@@ -12,11 +12,11 @@ from secrets_of_tests import SECRET
 from sqlalchemy import make_url, text
 from sqlalchemy.exc import ProgrammingError
 
-from memory import schema
-from memory.database import from_owner_url, make_engine
 from memory.models import Base
-from memory.schema_revision import MIGRATIONS, current_revision, head_revision
-from memory.tool_calls import CHOSEN_BY
+from memory.record.tool_calls import CHOSEN_BY
+from memory.storage import schema
+from memory.storage.database import from_owner_url, make_engine
+from memory.storage.schema_revision import MIGRATIONS, current_revision, head_revision
 
 OWNED = sorted(table.name for table in Base.metadata.sorted_tables if "user_id" in table.columns)
 

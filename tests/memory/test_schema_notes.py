@@ -6,9 +6,9 @@ import psycopg
 import pytest
 from sqlalchemy import make_url, text
 
-from memory import schema
-from memory.database import from_owner_url, make_engine
-from memory.text import text_digest
+from memory.storage import schema
+from memory.storage.database import from_owner_url, make_engine
+from memory.texts.fingerprints import text_digest
 
 USER = "01890000-0000-7000-8000-000000000001"
 # One entity named by three memories, one in force, one archived, one that is to expire; and in an archived talk.

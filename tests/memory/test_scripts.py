@@ -8,7 +8,7 @@ from itertools import pairwise
 import pytest
 from sqlalchemy import text
 
-from memory.scripts import in_one_form, one_form
+from memory.texts.scripts import in_one_form, one_form
 
 SAID = {
     "cafe\u0301 Mu\u0308ller": "café Müller",

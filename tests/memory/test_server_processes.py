@@ -16,7 +16,7 @@ import psutil
 import pytest
 from servers import new_home, postmaster_of, runs, use
 
-from memory.server_processes import serves
+from memory.server.processes import serves
 
 pytestmark = pytest.mark.slow
 

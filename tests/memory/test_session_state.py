@@ -14,17 +14,17 @@ from sqlalchemy import text as sql
 from sqlalchemy.exc import SQLAlchemyError
 
 from memory.clock import utc_now
-from memory.conversations import delete_conversation, open_conversation
+from memory.conversations.conversations import delete_conversation, open_conversation
+from memory.conversations.session_state import KEPT, LIFE, SessionStates, drop_states
 from memory.copies import register
 from memory.errors import InvalidError, NotFoundError
-from memory.forget import UNDO_WINDOW, forget
-from memory.message_drafts import MessageDraft
-from memory.messages import Scribe, append
+from memory.forgetting.forget import UNDO_WINDOW, forget
+from memory.forgetting.purge import purge
+from memory.forgetting.restore import restore
+from memory.messages.drafts import MessageDraft
+from memory.messages.messages import Scribe, append
 from memory.models import Conversation
-from memory.purge import purge
-from memory.restore import restore
-from memory.session_state import KEPT, LIFE, SessionStates, drop_states
-from memory.spaces import get_space
+from memory.spaces.spaces import get_space
 
 
 class Desk:

@@ -16,11 +16,11 @@ from sqlalchemy import make_url
 from sqlalchemy.orm import Session
 
 import config
-from memory.accounts import create_user
+from memory.accounts.accounts import create_user
 from memory.clock import utc_now
-from memory.database import make_engine
-from memory.drafts import Draft
-from memory.remember import remember_many
+from memory.drafts.drafts import Draft
+from memory.storage.database import make_engine
+from memory.writing.remember import remember_many
 from tasks.runtime import build
 from webapp.cli.wiring import migrate
 

@@ -12,24 +12,24 @@ from at_once import at_once, waits
 from sqlalchemy import event, text
 from sqlalchemy.exc import IntegrityError
 
-from memory.accounts import create_token
+from memory.accounts.accounts import create_token
 from memory.clock import utc_now
-from memory.conversations import open_conversation
-from memory.edit import update
+from memory.conversations.conversations import open_conversation
 from memory.errors import ConflictError, DomainError, InvalidError, NotFoundError
-from memory.forget import UNDO_WINDOW, forget, set_aside_expired
-from memory.journal import record_tool_call
-from memory.message_drafts import MessageDraft
-from memory.messages import Scribe, append
+from memory.forgetting.forget import UNDO_WINDOW, forget, set_aside_expired
+from memory.forgetting.purge import purge
+from memory.forgetting.restore import restore
+from memory.messages.drafts import MessageDraft
+from memory.messages.messages import Scribe, append
 from memory.models import Conversation, Memory
 from memory.notebooks.marks import mark_right
-from memory.purge import purge
-from memory.redaction import REDACTED
-from memory.restore import restore
-from memory.space_removal import remove_space
-from memory.spaces import create_space, get_space, lock_space, lock_spaces
-from memory.tombstones import LIFETIME
-from memory.tool_calls import CallFilters, list_calls
+from memory.record.journal import record_tool_call
+from memory.record.tool_calls import CallFilters, list_calls
+from memory.redaction.redaction import REDACTED
+from memory.redaction.tombstones import LIFETIME
+from memory.space_removal.removal import remove_space
+from memory.spaces.spaces import create_space, get_space, lock_space, lock_spaces
+from memory.writing.edit import update
 
 TEXT = "The meeting is in room seven"
 SUMMARY = "Two coats, then cone ten"
@@ -374,7 +374,7 @@ def test_marks_that_say_what_is_forgotten_with_the_space_do_not_come_back(book, 
 
 def test_what_of_many_is_not_purged_with_the_space_is_gone_all_the_same(book, remove, monkeypatch):
     """It is due, and the next sweep takes it with whatever tells of it."""
-    monkeypatch.setattr("memory.forget.PURGED_AT_ONCE", 1)
+    monkeypatch.setattr("memory.forgetting.forget.PURGED_AT_ONCE", 1)
     now, told = (
         utc_now(),
         {"tool": "note", "correlation_id": "one", "arguments": {"text": TEXT}, "created_at": utc_now()},

@@ -7,8 +7,8 @@ from datetime import timedelta
 from sqlalchemy import text
 
 from memory.clock import utc_now
-from memory.spaces import get_space
-from memory.summary import summarise
+from memory.reading.summary import summarise
+from memory.spaces.spaces import get_space
 
 
 def summary(book, space="default", now=None):

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from memory.bulk import forget_many, move_many, restore_many
-from memory.edit import pin, update
 from memory.errors import ConflictError, NotFoundError
-from memory.forget import UNDO_WINDOW, forget
-from memory.letting_go import let_go
-from memory.restore import restore
-from memory.spaces import create_space, update_space
-from memory.summing_up import summaries_of
+from memory.forgetting.forget import UNDO_WINDOW, forget
+from memory.forgetting.letting_go import let_go
+from memory.forgetting.restore import restore
+from memory.lineage.summing_up import summaries_of
+from memory.spaces.spaces import create_space, update_space
+from memory.writing.bulk import forget_many, move_many, restore_many
+from memory.writing.edit import pin, update
 
 
 @pytest.fixture

@@ -9,19 +9,19 @@ from at_once import at_once, unexpected, waits
 from sqlalchemy import text
 
 from memory.clock import utc_now
-from memory.conversations import open_conversation
-from memory.external_calls import CallDraft, record_calls
-from memory.facts import Statement, correct_fact, state
-from memory.forget import UNDO_WINDOW, forget
-from memory.message_drafts import MessageDraft
-from memory.messages import Scribe, append
+from memory.conversations.conversations import open_conversation
+from memory.conversations.session_state import SessionStates
+from memory.facts.facts import Statement, correct_fact, state
+from memory.forgetting.forget import UNDO_WINDOW, forget
+from memory.forgetting.purge import purge
+from memory.messages.drafts import MessageDraft
+from memory.messages.messages import Scribe, append
 from memory.models import Conversation
 from memory.notebooks.cells import add_cell, edit_cell
 from memory.notebooks.notebooks import create_notebook, duplicate_notebook, remove_notebook, rename_notebook
-from memory.purge import purge
-from memory.redaction import REDACTED
-from memory.session_state import SessionStates
-from memory.spaces import get_space
+from memory.record.external_calls import CallDraft, record_calls
+from memory.redaction.redaction import REDACTED
+from memory.spaces.spaces import get_space
 
 TEXT = "Ada hides the spare key under the third flowerpot"
 ARGUMENTS = "SELECT arguments FROM tool_calls"

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memory.text import (
+from memory.texts.fingerprints import (
     bands,
     folded_digest,
     from_signed,

@@ -5,10 +5,10 @@ from __future__ import annotations
 from memory_taken import within
 
 from memory.clock import utc_now
-from memory.conversations import open_conversation
-from memory.message_drafts import MessageDraft
-from memory.messages import Scribe, append
-from memory.spaces import get_space
+from memory.conversations.conversations import open_conversation
+from memory.messages.drafts import MessageDraft
+from memory.messages.messages import Scribe, append
+from memory.spaces.spaces import get_space
 
 CALL = {"type": "function_call", "call_id": "c1", "name": "read_file", "arguments": "{}"}
 PICTURE = {"type": "image_generation_call", "id": "p1", "status": "completed", "result": "A" * 1_000_000}

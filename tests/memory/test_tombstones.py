@@ -11,14 +11,14 @@ from forgetting import SECRET
 from sqlalchemy import text
 
 from memory.clock import utc_now
-from memory.drafts import Draft
-from memory.edit import update
+from memory.drafts.drafts import Draft
 from memory.errors import RefusedError
-from memory.forget import UNDO_WINDOW
-from memory.preferences import set_time_zone
-from memory.purge import purge
-from memory.remember import remember_many
-from memory.restore import restore
+from memory.forgetting.forget import UNDO_WINDOW
+from memory.forgetting.purge import purge
+from memory.forgetting.restore import restore
+from memory.preferences.preferences import set_time_zone
+from memory.writing.edit import update
+from memory.writing.remember import remember_many
 
 LONG = "The quarterly planning meeting with the whole design team takes place in the large room at {} o'clock " + (
     "and everybody brings the notes from the last quarter so that we can compare them in peace and quiet " * 6

@@ -8,7 +8,7 @@ import pytest
 from sqlalchemy import event, text
 
 from memory.clock import utc_now
-from memory.tool_calls import CallFilters, affected_paths, list_calls
+from memory.record.tool_calls import CallFilters, affected_paths, list_calls
 
 MANY = 1500
 DEEP = "/".join(str(level) for level in range(20))

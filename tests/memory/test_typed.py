@@ -6,12 +6,12 @@ import pytest
 from memory_book import Book
 from sqlalchemy import text as sql
 
-from memory import typed as typed_module
-from memory.browse import MOST_COUNTED, Filters, list_counted, list_ids
-from memory.bulk import set_status_many
 from memory.clock import utc_now
-from memory.edit import update
-from memory.forget import UNDO_WINDOW, forget
+from memory.forgetting.forget import UNDO_WINDOW, forget
+from memory.reading import typed as typed_module
+from memory.reading.browse import MOST_COUNTED, Filters, list_counted, list_ids
+from memory.writing.bulk import set_status_many
+from memory.writing.edit import update
 
 TEXTS = (
     "Ada is allergic to hazelnuts and carries an adrenaline pen",

@@ -8,7 +8,7 @@ import pytest
 from sqlalchemy import text as sql
 
 from memory.clock import utc_now
-from memory.wordings import MOST_KEPT, Merged, keep_wordings, wordings
+from memory.lineage.wordings import MOST_KEPT, Merged, keep_wordings, wordings
 
 SAID = "The key of the garden shed is under the third pot to the left of the kitchen door, where nobody looks for it"
 OTHER = SAID.replace("garden", "old garden")

@@ -8,8 +8,8 @@ import numpy as np
 from sqlalchemy import text
 
 from evals.stock import model_of, stock
-from memory.database import act_as, user_session
 from memory.embedding.base import EmbeddingError
+from memory.storage.database import act_as, user_session
 from retrieval.policy import NAMED, policy_from
 from retrieval.query import Dense, Query
 from retrieval.search import search

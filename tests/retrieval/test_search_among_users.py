@@ -14,10 +14,10 @@ from sqlalchemy import insert, text
 from evals.corpus import WordModel
 from evals.stock import model_of, stock
 from memory.clock import utc_now
-from memory.database import user_session
 from memory.ids import new_id
 from memory.models import Conversation, Episode, Message
-from memory.shelves import EPISODES, MEMORIES
+from memory.storage.database import user_session
+from memory.storage.shelves import EPISODES, MEMORIES
 from retrieval.statements import keyword_statement, pool_statement, spelled_statement, wide_statement
 
 USERS, EACH = 14, 40

@@ -7,8 +7,7 @@ import pytest
 from sqlalchemy import text as sql
 
 from memory.clock import utc_now
-from memory.database import user_session
-from memory.drafts import Draft
+from memory.drafts.drafts import Draft
 from memory.embedding.backfill import Backfill
 from memory.embedding.bundled import E5_LABEL, MINILM_LABEL, e5_weights
 from memory.embedding.likeness import unrelated_cosine
@@ -16,8 +15,9 @@ from memory.embedding.models import active_model, user_models
 from memory.embedding.providers import Providers, System
 from memory.enrichment.propose import propose_tags
 from memory.models import EmbeddingModel, Memory
-from memory.remember import remember
-from memory.spaces import get_space
+from memory.spaces.spaces import get_space
+from memory.storage.database import user_session
+from memory.writing.remember import remember
 from retrieval.candidates import from_binary
 from retrieval.extract import Sentence, rank
 from retrieval.nearest import neighbours_of

@@ -6,12 +6,12 @@ from datetime import UTC, datetime
 
 import pytest
 
-from memory.database import user_session
-from memory.drafts import Draft
-from memory.forget import forget
+from memory.drafts.drafts import Draft
+from memory.forgetting.forget import forget
 from memory.models import Memory
-from memory.remember import remember_many
-from memory.spaces import create_space, get_space
+from memory.spaces.spaces import create_space, get_space
+from memory.storage.database import user_session
+from memory.writing.remember import remember_many
 from retrieval.policy import NAMED, policy_from
 from retrieval.query import Query
 from retrieval.search import search

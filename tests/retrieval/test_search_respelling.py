@@ -11,7 +11,7 @@ import pytest
 
 from evals.examine import Vectors
 from evals.stock import model_of, stock
-from memory.database import user_session
+from memory.storage.database import user_session
 from retrieval import respelling, slips
 from retrieval.policy import NAMED, policy_from
 from retrieval.query import Dense, Query

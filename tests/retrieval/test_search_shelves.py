@@ -6,12 +6,12 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from memory.database import user_session
 from memory.embedding.models import active_model
 from memory.ids import new_id
 from memory.models import Conversation, Entity, EntityMention, Episode, Message
-from memory.shelves import ENTITIES, EPISODES
-from memory.spaces import create_space, get_space
+from memory.spaces.spaces import create_space, get_space
+from memory.storage.database import user_session
+from memory.storage.shelves import ENTITIES, EPISODES
 from retrieval.policy import NAMED
 from retrieval.query import Dense, Query
 from retrieval.search import search

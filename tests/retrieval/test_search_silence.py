@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from shelf import Shelf
 
-from memory.shelves import ENTITIES, EPISODES
+from memory.storage.shelves import ENTITIES, EPISODES
 from retrieval.hearing import LOOKED_AT
 from retrieval.search import WAITING
 

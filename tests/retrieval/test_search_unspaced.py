@@ -7,7 +7,7 @@ from importlib import import_module
 
 import pytest
 
-from memory.scripts import UNSPACED
+from memory.texts.scripts import UNSPACED
 from retrieval.unspaced import telling
 
 migration = import_module("memory.migrations.versions.0019_unspaced")

@@ -12,10 +12,10 @@ from sqlalchemy import text
 
 from evals.corpus import WordModel
 from evals.stock import around, model_of, stock
-from memory.database import EF_SEARCH, make_engine, user_session
 from memory.embedding.indexes import index_name, maintain_indexes
 from memory.models import EmbeddingModel
-from memory.shelves import MEMORIES
+from memory.storage.database import EF_SEARCH, make_engine, user_session
+from memory.storage.shelves import MEMORIES
 from retrieval.candidates import EXACT_SCAN_LIMIT, FILTERED_SCAN_LIMIT, LARGE_SPACE, Source
 from retrieval.policy import NAMED
 from retrieval.query import Dense, Query

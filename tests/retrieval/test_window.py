@@ -13,12 +13,12 @@ from hypothesis import strategies as st
 from sqlalchemy import event
 
 from memory.clock import utc_now
-from memory.conversations import open_conversation
-from memory.database import user_session
-from memory.message_drafts import MessageDraft
-from memory.messages import Scribe, append
+from memory.conversations.conversations import open_conversation
+from memory.messages.drafts import MessageDraft
+from memory.messages.messages import Scribe, append
 from memory.models import Conversation
-from memory.spaces import get_space
+from memory.spaces.spaces import get_space
+from memory.storage.database import user_session
 from retrieval import turns
 from retrieval.recap import Recap, cut_to, usable
 from retrieval.tokens import count

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from sqlalchemy import text
 
-from memory.database import user_session
+from memory.storage.database import user_session
 from tasks.app import huey
 from tasks.embedding import queue_breaker
 from tasks.runtime import Runtime

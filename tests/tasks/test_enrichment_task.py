@@ -11,10 +11,10 @@ from sqlalchemy import text
 
 import config
 from memory.clock import utc_now
-from memory.database import user_session
-from memory.drafts import Draft
+from memory.drafts.drafts import Draft
 from memory.enrichment import enrich as enriching
-from memory.remember import remember
+from memory.storage.database import user_session
+from memory.writing.remember import remember
 from tasks import embedding, enrichment
 from tasks.app import configure, huey
 from tasks.embedding import nudge

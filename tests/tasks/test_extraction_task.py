@@ -11,12 +11,12 @@ from chat_endpoint import chat_endpoint
 from sqlalchemy import text
 
 from memory.clock import utc_now
-from memory.conversations import open_conversation
-from memory.database import user_session
-from memory.llm import ChatModel
-from memory.message_drafts import MessageDraft
-from memory.messages import Scribe, append
-from memory.spaces import get_space, update_space
+from memory.conversations.conversations import open_conversation
+from memory.messages.drafts import MessageDraft
+from memory.messages.messages import Scribe, append
+from memory.remote.llm import ChatModel
+from memory.spaces.spaces import get_space, update_space
+from memory.storage.database import user_session
 from tasks import extraction
 from tasks.app import configure
 from tasks.extraction import extract, extract_waiting

@@ -18,20 +18,20 @@ from sqlalchemy.exc import OperationalError
 from sqlalchemy.orm import Session
 
 from memory.clock import utc_now
-from memory.conversations import delete_conversation, open_conversation
-from memory.database import user_session
-from memory.drafts import Draft
+from memory.conversations.conversations import delete_conversation, open_conversation
+from memory.conversations.session_state import SessionStates
+from memory.drafts.drafts import Draft
 from memory.embedding.cache import drop_cached
 from memory.embedding.models import active_model
 from memory.embedding.providers import Providers
-from memory.forget import forget
-from memory.message_drafts import MessageDraft
-from memory.messages import Scribe, append
+from memory.forgetting.forget import forget
+from memory.messages.drafts import MessageDraft
+from memory.messages.messages import Scribe, append
 from memory.models import Conversation
-from memory.redis_link import MOST_OWED, RedisLink
-from memory.remember import remember
-from memory.session_state import SessionStates
-from memory.spaces import get_space
+from memory.remote.redis_link import MOST_OWED, RedisLink
+from memory.spaces.spaces import get_space
+from memory.storage.database import user_session
+from memory.writing.remember import remember
 from retrieval.tokens import count
 
 # Caches are each process's own here, and not the model.
@@ -440,10 +440,10 @@ WRITE = """
 import sys
 import time
 from uuid import UUID
-from memory.database import user_session
-from memory.drafts import Draft
+from memory.storage.database import user_session
+from memory.drafts.drafts import Draft
 from memory.clock import utc_now
-from memory.remember import remember
+from memory.writing.remember import remember
 from tasks.embedding import nudge
 from webapp.cli.running import migrated_runtime
 

@@ -9,13 +9,13 @@ from chat_endpoint import chat_endpoint
 from sqlalchemy import text
 
 from memory.clock import utc_now
-from memory.database import user_session
-from memory.drafts import Draft
-from memory.edit import update
-from memory.forget import forget
-from memory.llm import ChatModel
-from memory.remember import remember_many
-from memory.spaces import update_space
+from memory.drafts.drafts import Draft
+from memory.forgetting.forget import forget
+from memory.remote.llm import ChatModel
+from memory.spaces.spaces import update_space
+from memory.storage.database import user_session
+from memory.writing.edit import update
+from memory.writing.remember import remember_many
 from tasks.app import configure
 from tasks.upkeep import archive_aged, roll_up_corrected
 

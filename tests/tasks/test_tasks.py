@@ -18,13 +18,13 @@ import pytest
 from psycopg.conninfo import make_conninfo
 from sqlalchemy import event, text
 
-import memory.database
+import memory.storage.database
 from memory.clock import utc_now
-from memory.database import user_session
-from memory.drafts import Draft
-from memory.forget import forget
-from memory.remember import remember, remember_many
-from memory.retention import BATCH
+from memory.drafts.drafts import Draft
+from memory.forgetting.forget import forget
+from memory.storage.database import user_session
+from memory.writing.remember import remember, remember_many
+from memory.writing.retention import BATCH
 from tasks import app, embedding
 from tasks.app import configure, huey
 from tasks.embedding import embed_waiting, fill, nudge, sweep
@@ -205,14 +205,14 @@ def test_a_queue_whose_server_hangs_is_not_waited_for(monkeypatch):
         raise psycopg.OperationalError(f"connection to server failed: {os.strerror(errno.EHOSTUNREACH)}")
 
     nudge()
-    monkeypatch.setattr(memory.database, "SILENT", 0.1)
+    monkeypatch.setattr(memory.storage.database, "SILENT", 0.1)
     monkeypatch.setattr(psycopg.Connection, "connect", refuse)
     with pytest.raises(psycopg.OperationalError, match="has not answered for long"):
         huey.storage.sql("SELECT pg_sleep(2)")
 
 
 def test_a_queue_whose_process_stops_at_work_is_not_waited_for(runtime, monkeypatch):
-    monkeypatch.setattr(memory.database, "SILENT", 0.2)
+    monkeypatch.setattr(memory.storage.database, "SILENT", 0.2)
     monkeypatch.setattr(app, "LONGEST_STATEMENT", 0.5)
     with app._connect() as connection:
         pid = connection.info.backend_pid

@@ -9,11 +9,11 @@ import pytest
 from sqlalchemy import text
 
 from memory.clock import utc_now
-from memory.conversations import open_conversation
-from memory.database import user_session
+from memory.conversations.conversations import open_conversation
+from memory.conversations.session_state import SessionStates
 from memory.embedding.cache import LIFE, Drawer, SharedVectors
-from memory.session_state import SessionStates
-from memory.spaces import get_space
+from memory.spaces.spaces import get_space
+from memory.storage.database import user_session
 from tasks.upkeep import count_on, purge_due
 
 COUNTS = text("SELECT (SELECT count(*) FROM cached_embeddings), (SELECT count(*) FROM session_states)")

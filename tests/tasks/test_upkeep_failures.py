@@ -13,11 +13,11 @@ from sqlalchemy.exc import OperationalError
 from sqlalchemy.orm import sessionmaker
 
 from memory.clock import utc_now
-from memory.database import make_engine, user_session
-from memory.drafts import Draft
-from memory.forget import forget
-from memory.remember import remember
-from memory.spaces import lock_spaces
+from memory.drafts.drafts import Draft
+from memory.forgetting.forget import forget
+from memory.spaces.spaces import lock_spaces
+from memory.storage.database import make_engine, user_session
+from memory.writing.remember import remember
 from tasks.app import configure
 from tasks.upkeep import archive_aged, purge_due
 

@@ -8,8 +8,8 @@ import pytest
 from sqlalchemy import text
 
 from memory.clock import utc_now
-from memory.database import user_session
 from memory.notebooks import cells, notebooks
+from memory.storage.database import user_session
 from tasks.upkeep import purge_due
 
 COUNTS = text("SELECT (SELECT count(*) FROM notebooks), (SELECT count(*) FROM cells)")

@@ -13,7 +13,7 @@ from sqlalchemy import text
 from werkzeug.test import TestResponse
 
 from memory.clock import utc_now
-from memory.spaces import create_space
+from memory.spaces.spaces import create_space
 
 ENTRIES = "/v1/memory/entries"
 # Fixed, so that every process that runs these tests collects the same ones.

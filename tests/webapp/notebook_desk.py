@@ -9,7 +9,7 @@ from flask import Flask
 from pages_browser import HTMX, at_browser, stored
 from sqlalchemy import text as sql
 
-from memory.database import user_session
+from memory.storage.database import user_session
 
 NUTS = "Ada is allergic to hazelnuts."
 SILENT = "Does the mill own zeppelins, yachts or submarines?"

@@ -13,9 +13,9 @@ from flask.testing import FlaskClient
 from werkzeug.test import TestResponse
 
 from memory.clock import utc_now
-from memory.database import user_session
-from memory.drafts import Draft
-from memory.remember import remember
+from memory.drafts.drafts import Draft
+from memory.storage.database import user_session
+from memory.writing.remember import remember
 
 HTMX = {"HX-Request": "true"}
 _addresses = count(1)

@@ -10,7 +10,7 @@ from api_agent import Agent, fields, rows
 from pages_browser import at_browser, flashes, follow, stored
 from sqlalchemy import text
 
-from memory.database import make_engine
+from memory.storage.database import make_engine
 
 ADMIN = "/v1/admin"
 

@@ -10,7 +10,7 @@ from api_agent import ENTRIES, Agent, add_space, fields, rows
 from sqlalchemy import text
 
 from memory.clock import utc_now
-from memory.database import make_engine
+from memory.storage.database import make_engine
 
 AUDIT = "/v1/audit"
 VERIFY = "/v1/audit/verify"

@@ -9,15 +9,15 @@ import pytest
 from api_agent import ENTRIES, add_space, embed
 from sqlalchemy import text
 
-from memory.bulk import move_many
 from memory.clock import utc_now
-from memory.database import make_engine, user_session
-from memory.forget import UNDO_WINDOW, set_aside_expired
+from memory.forgetting.forget import UNDO_WINDOW, set_aside_expired
+from memory.forgetting.purge import purge
 from memory.ids import new_id
 from memory.models import Entity, EntityMention, Space
 from memory.notebooks.notebooks import create_notebook
-from memory.purge import purge
-from memory.redaction import secrets_of
+from memory.redaction.redaction import secrets_of
+from memory.storage.database import make_engine, user_session
+from memory.writing.bulk import move_many
 
 CALLS = "/v1/tool-calls"
 

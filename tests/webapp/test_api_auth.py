@@ -11,7 +11,7 @@ from uuid import uuid4
 import pytest
 from api_agent import ENTRIES, Agent, fields, memories_of, rows
 
-from memory.accounts import create_token, list_tokens, revoke_token
+from memory.accounts.accounts import create_token, list_tokens, revoke_token
 from memory.clock import utc_now
 from webapp.extensions import db
 from webapp.tools import TOOLS

@@ -14,7 +14,7 @@ from sqlalchemy import text
 from memory.clock import utc_now
 from memory.commands import slips
 from memory.commands.parse import SURE, parse
-from memory.spaces import lock_space
+from memory.spaces.spaces import lock_space
 from webapp.command_answers import KNOWN
 
 

@@ -9,7 +9,7 @@ from api_agent import ENTRIES, embed, memories_of, rows
 from spoken import listed, say
 
 from memory.clock import utc_now
-from memory.edit import update
+from memory.writing.edit import update
 
 
 @pytest.mark.parametrize(

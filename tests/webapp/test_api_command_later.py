@@ -10,7 +10,7 @@ from spoken import say
 
 from memory.clock import utc_now
 from memory.commands.trail import Speaker, last_change, last_memories, open_question
-from memory.database import user_session
+from memory.storage.database import user_session
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ from flask import request_finished
 from sqlalchemy import Engine, event, make_url, text
 from sqlalchemy.orm import Session
 
-from memory.database import make_engine
+from memory.storage.database import make_engine
 
 LETHAL = "ends its connection as it is committed"
 

@@ -13,7 +13,7 @@ from api_talk import CONVERSATIONS, Talk
 from chat_endpoint import chat_endpoint
 
 from memory.clock import utc_now
-from memory.llm import ChatModel
+from memory.remote.llm import ChatModel
 from retrieval.tokens import count
 
 STRATEGIES = ["truncate", "window", "summarise", "hybrid"]

@@ -13,7 +13,7 @@ from api_agent import Agent
 from api_talk import CONVERSATIONS, Talk
 from sqlalchemy import make_url, text
 
-from memory.database import Databases, make_engine
+from memory.storage.database import Databases, make_engine
 from tasks.app import configure
 from webapp.factory import create_app
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 from sqlalchemy import make_url
 
-from memory.database import Databases
+from memory.storage.database import Databases
 from tasks.app import configure
 from webapp.factory import create_app
 

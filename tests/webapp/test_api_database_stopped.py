@@ -13,8 +13,8 @@ from api_agent import Agent
 from flask import Flask
 from sqlalchemy import Engine, text
 
-import memory.database
-from memory.database import make_engine, time_limit
+import memory.storage.database
+from memory.storage.database import make_engine, time_limit
 from webapp import factory
 from webapp.extensions import db
 
@@ -92,7 +92,7 @@ def test_what_takes_the_database_too_long_is_ended(client, ada) -> None:
 def test_a_process_of_the_database_that_stops_in_a_write_is_not_waited_for_without_end(
     client, ada, stopping, monkeypatch
 ) -> None:
-    monkeypatch.setattr(memory.database, "SILENT", 0.2)
+    monkeypatch.setattr(memory.storage.database, "SILENT", 0.2)
     agent, began = Agent(client, ada.headers), time.monotonic()
     answer = agent.post(CONVERSATIONS, {"title": TITLE})
     assert answer.status_code == 503

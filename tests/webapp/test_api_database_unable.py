@@ -8,7 +8,7 @@ import pytest
 from api_agent import Agent
 from sqlalchemy import text
 
-from memory.database import make_engine, time_limit
+from memory.storage.database import make_engine, time_limit
 from webapp import recall
 
 CONVERSATIONS = "/v1/conversations"

@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from api_agent import ENTRIES, NOBODYS_ID, Agent, add_space, embed, fields, waited_for
 
-from memory.spaces import lock_space
+from memory.spaces.spaces import lock_space
 
 
 @pytest.mark.parametrize(

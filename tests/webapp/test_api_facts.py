@@ -11,11 +11,11 @@ from api_talk import Talk
 from sqlalchemy import select
 
 from memory.clock import utc_now
-from memory.database import user_session
-from memory.facts import Statement, state
-from memory.forget import UNDO_WINDOW
+from memory.facts.facts import Statement, state
+from memory.forgetting.forget import UNDO_WINDOW
+from memory.forgetting.purge import purge
 from memory.models import Space
-from memory.purge import purge
+from memory.storage.database import user_session
 
 
 def spans(agent, **query):

@@ -11,8 +11,8 @@ from api_facts import FACTS, SPRING, stated, told
 from api_talk import Talk
 
 from memory.clock import utc_now
-from memory.facts import Statement, state
-from memory.spaces import get_space
+from memory.facts.facts import Statement, state
+from memory.spaces.spaces import get_space
 from webapp.api.memory import MOST_FACTS
 
 # In the block for a prompt

@@ -13,7 +13,7 @@ from sqlalchemy import text
 
 from memory.clock import utc_now
 from memory.enrichment.enrich import Enricher
-from memory.telemetry import telemetry
+from memory.record.telemetry import telemetry
 from tasks.app import huey
 
 METRICS = [

@@ -11,7 +11,7 @@ from api_talk import Talk, titles
 from memory.clock import utc_now
 from memory.ids import new_id
 from memory.models import Entity, EntityMention, Space
-from memory.redaction import REDACTED
+from memory.redaction.redaction import REDACTED
 
 WORK = "/v1/spaces/work"
 MODES = ["move", "archive", "forget"]
@@ -433,7 +433,7 @@ def test_forgotten_texts_are_in_no_record(agent, ada, work):
 @pytest.mark.parametrize("at_once", [0, 1000])
 def test_what_its_facts_said_is_in_no_record(agent, ada, work, monkeypatch, at_once):
     """Also where the memories that went with it wait for the worker."""
-    monkeypatch.setattr("memory.forget.PURGED_AT_ONCE", at_once)
+    monkeypatch.setattr("memory.forgetting.forget.PURGED_AT_ONCE", at_once)
     agent.tool("fact_add", subject="The kiln", predicate="was paid by", object="Zephyrine", space="work")
     agent.tool("fact_add", subject="The pool", predicate="was paid by", object="Odile")
     remove(agent, "forget")

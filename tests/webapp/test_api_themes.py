@@ -9,8 +9,8 @@ import pytest
 from api_agent import Agent, add_space, fields, rows, waited_for
 
 from memory.clock import utc_now
-from memory.database import user_session
-from memory.themes import describe_theme
+from memory.spaces.themes import describe_theme
+from memory.storage.database import user_session
 
 HOUSE = "/v1/memory/themes/house"
 

@@ -6,7 +6,7 @@ import pytest
 from api_agent import Agent, rows
 from api_talk import Talk
 
-from memory.told_calls import FARTHEST, LARGEST_JSON, LEFT_OUT, MOST_TOLD
+from memory.messages.told_calls import FARTHEST, LARGEST_JSON, LEFT_OUT, MOST_TOLD
 
 CALLS = "/v1/tool-calls"
 ARGUMENTS = {"path": "Plans/apiary.md"}

@@ -11,8 +11,8 @@ from api_agent import add_space, rows, waited_for
 from sqlalchemy import text
 
 from memory.clock import utc_now
-from memory.forget import forget
-from memory.journal import hold, hold_place, release_calls, still_there
+from memory.forgetting.forget import forget
+from memory.record.journal import hold, hold_place, release_calls, still_there
 from webapp import recording
 
 CALLS = "/v1/tool-calls"

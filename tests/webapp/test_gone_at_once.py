@@ -11,8 +11,8 @@ from sqlalchemy import Engine, event, text
 from sqlalchemy.orm import Session
 
 from memory.clock import utc_now
-from memory.database import user_session
 from memory.enrichment.enrich import Enricher
+from memory.storage.database import user_session
 
 SPACE, THEME = "/v1/spaces", "/v1/memory/themes"
 

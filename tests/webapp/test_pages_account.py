@@ -12,10 +12,10 @@ from api_agent import Agent, add_space, rows
 from pages_browser import at_browser, stored
 from sqlalchemy import text as sql
 
+from memory.accounts.erase import is_genuine
 from memory.clock import utc_now
-from memory.database import user_session
-from memory.erase import is_genuine
-from memory.journal import record
+from memory.record.journal import record
+from memory.storage.database import user_session
 from webapp.pages.tries import COOKIE
 
 PASSWORD = "correct horse battery"

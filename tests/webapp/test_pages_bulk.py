@@ -14,10 +14,10 @@ from pages_browser import at_browser, flashes, follow, stored
 from pages_markup import problems_of
 from sqlalchemy import text
 
-from memory import bulk
 from memory.clock import utc_now
 from memory.ids import new_id, pack
-from memory.spaces import lock_space
+from memory.spaces.spaces import lock_space
+from memory.writing import bulk
 
 UUID_FORM = r"[0-9a-f-]{36}"
 

@@ -18,9 +18,9 @@ from sqlalchemy import text as sql
 
 from memory.clock import utc_now
 from memory.enrichment.findings import Name
-from memory.mentions import Origin, mention
+from memory.enrichment.mentions import Origin, mention
 from memory.models import Entity, Episode, Space
-from memory.spaces import update_space
+from memory.spaces.spaces import update_space
 from webapp.pages.entities import PAGE
 
 SENTENCE = "Anna Bergström wants the north room."

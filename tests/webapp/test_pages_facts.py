@@ -12,8 +12,8 @@ from api_talk import Talk
 from pages_browser import at_browser
 
 from memory.clock import utc_now
-from memory.facts import Statement, state
-from memory.spaces import get_space
+from memory.facts.facts import Statement, state
+from memory.spaces.spaces import get_space
 
 FACT = {"subject": "Robin", "predicate": "lives in", "object": "Bern"}
 

@@ -15,7 +15,7 @@ from flask.testing import FlaskClient
 from pages_browser import HTMX, at_browser, stored
 from sqlalchemy import text
 
-from memory.database import make_engine
+from memory.storage.database import make_engine
 from webapp.extensions import db
 from webapp.pages.forms import LARGEST_FORM
 

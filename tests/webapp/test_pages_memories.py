@@ -13,11 +13,11 @@ from flask.testing import FlaskClient
 from pages_browser import HTMX, at_browser, flashes, follow, stored
 from sqlalchemy import text as sql
 
-from memory import bulk
 from memory.clock import utc_now
-from memory.database import user_session
 from memory.models import Forgotten
-from memory.themes import create_theme
+from memory.spaces.themes import create_theme
+from memory.storage.database import user_session
+from memory.writing import bulk
 from webapp.pages import queries
 
 TEXT = "The studio key hangs behind the blue door."

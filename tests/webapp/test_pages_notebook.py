@@ -14,7 +14,7 @@ from pages_browser import HTMX, at_browser, stored
 from pages_markup import problems_of
 from sqlalchemy import text as sql
 
-from memory.database import make_engine
+from memory.storage.database import make_engine
 
 
 def test_a_first_visit_finds_three_steps_that_run(app: Flask, bob) -> None:

@@ -10,7 +10,7 @@ from pages_browser import stored
 from pages_markup import problems_of
 from sqlalchemy import text as sql
 
-from memory.database import user_session
+from memory.storage.database import user_session
 from webapp.pages.notebook_stored import check_cell
 
 

@@ -14,7 +14,7 @@ from pages_browser import HTMX, at_browser, stored
 from pages_markup import problems_of
 from sqlalchemy import text as sql
 
-from memory.database import user_session
+from memory.storage.database import user_session
 
 
 def test_a_remember_cell_shows_the_trace_and_keeps_the_id_alone(desk: Desk) -> None:

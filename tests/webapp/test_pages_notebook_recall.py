@@ -15,9 +15,9 @@ from sqlalchemy import inspect
 from sqlalchemy import text as sql
 
 from memory.clock import utc_now
-from memory.database import make_engine, user_session
-from memory.forget import UNDO_WINDOW, forget
-from memory.purge import purge
+from memory.forgetting.forget import UNDO_WINDOW, forget
+from memory.forgetting.purge import purge
+from memory.storage.database import make_engine, user_session
 from webapp.pages.notebook_stored import check_cell
 
 

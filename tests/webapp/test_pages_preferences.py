@@ -14,7 +14,7 @@ from pages_browser import HTMX, at_browser, flashes
 from werkzeug.test import TestResponse
 
 from memory.clock import utc_now
-from memory.spaces import update_space
+from memory.spaces.spaces import update_space
 from webapp.pages.line_diff import MOST_COMPARED, Line, compare
 from webapp.pages.preferences import EXAMPLE, preview_of
 

@@ -20,7 +20,7 @@ from memory.embedding.backfill import Backfill
 from memory.embedding.models import reconcile
 from memory.embedding.providers import NO_LOCAL_MODEL, Providers
 from memory.keys import Keys
-from memory.llm import ChatModel, ChatModelError
+from memory.remote.llm import ChatModel, ChatModelError
 from tasks.runtime import build
 from webapp.extensions import db
 

@@ -14,10 +14,10 @@ from pages_browser import HTMX, at_browser, stored
 
 from memory.clock import utc_now
 from memory.embedding.models import active_model
-from memory.forget import UNDO_WINDOW, forget
-from memory.journal import record_tool_call
+from memory.forgetting.forget import UNDO_WINDOW, forget
 from memory.models import Memory
-from memory.recall_history import recalls_of
+from memory.record.journal import record_tool_call
+from memory.record.recall_history import recalls_of
 from retrieval.nearest import neighbours_of
 
 TEXT = "The studio key hangs behind the blue door."

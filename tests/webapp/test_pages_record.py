@@ -17,7 +17,7 @@ from pages_browser import HTMX, at_browser, follow, stored
 from sqlalchemy import text as sql
 
 from memory.clock import utc_now
-from memory.database import make_engine
+from memory.storage.database import make_engine
 from retrieval.search import query_hash
 from webapp.pages.record import SHORTENED
 

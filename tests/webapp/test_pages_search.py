@@ -18,8 +18,8 @@ from flask.testing import FlaskClient
 from pages_browser import HTMX, at_browser, stored
 from sqlalchemy import update
 
-from memory.database import user_session
 from memory.models import Space
+from memory.storage.database import user_session
 from retrieval.mmr import select
 from retrieval.policy import Policy
 from retrieval.query import Hit, Result

@@ -16,9 +16,9 @@ from pages_markup import problems_of
 from sqlalchemy import update
 from werkzeug.test import TestResponse
 
-from memory.llm import ChatModel
 from memory.models import Space
-from memory.spaces import DEFAULT_SPACE, slug_of
+from memory.remote.llm import ChatModel
+from memory.spaces.spaces import DEFAULT_SPACE, slug_of
 from tasks.runtime import Runtime
 from webapp.pages.space_forms import fates
 

@@ -14,7 +14,7 @@ from sqlalchemy import event
 
 from memory.clock import utc_now
 from memory.models import Space
-from memory.spaces import MOST_OFFERED, create_space
+from memory.spaces.spaces import MOST_OFFERED, create_space
 
 NUMBER = 60
 USED, FORGOTTEN = "room-00", "room-01"

@@ -15,7 +15,7 @@ from pages_browser import at_browser, stored
 
 from memory.clock import utc_now
 from memory.notebooks.figures import growth
-from memory.preferences import set_time_zone
+from memory.preferences.preferences import set_time_zone
 from memory.time_zones import short_name
 
 # Its day begins at ten o'clock of the day before in UTC.

@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, Field, RootModel
 
-from memory.preference_document import Structured
+from memory.preferences.document import Structured
 from webapp.api.answers import Moment, OutOfReach, Skipped
 
 

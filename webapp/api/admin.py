@@ -8,9 +8,9 @@ from uuid import UUID
 from flask import Response, jsonify
 from pydantic import BaseModel, Field
 
-from memory.jobs import STUCK_AFTER, count_building, list_stuck
-from memory.journal import record
-from memory.operators import Account, list_accounts, retry_failed_of_all
+from memory.operators.jobs import STUCK_AFTER, count_building, list_stuck
+from memory.operators.operators import Account, list_accounts, retry_failed_of_all
+from memory.record.journal import record
 from tasks.embedding import fill, nudge
 from webapp.api.account_answers import (
     AccessAnswer,

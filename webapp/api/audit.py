@@ -9,7 +9,7 @@ from uuid import UUID
 from flask import Response, jsonify
 from pydantic import Field
 
-from memory.audit import HEAD, LARGEST_PAGE, EventFilters, LinkedEvent, list_events, to_head, verify
+from memory.record.audit import HEAD, LARGEST_PAGE, EventFilters, LinkedEvent, list_events, to_head, verify
 from webapp.api.blueprint import api_blueprint
 from webapp.api.record_answers import EventsAnswer, VerifiedAnswer
 from webapp.api.schemas import Cursor, Line, Moment, Query, moment

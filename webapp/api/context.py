@@ -9,12 +9,12 @@ from typing import Any, Literal
 from flask import Response, jsonify
 from pydantic import Field
 
+from memory.conversations.session_state import KEPT, LONGEST_GOAL
+from memory.conversations.transcript import payloads_of
+from memory.drafts.payloads import LARGEST_PAYLOAD
 from memory.embedding.models import active_model
-from memory.llm import ChatModelError
 from memory.models import Conversation, EmbeddingModel
-from memory.payloads import LARGEST_PAYLOAD
-from memory.session_state import KEPT, LONGEST_GOAL
-from memory.transcript import payloads_of
+from memory.remote.llm import ChatModelError
 from retrieval.recap import Question
 from retrieval.turns import Turn
 from retrieval.window import MOST_MESSAGES, Answer, History, Summary, Wish, draft, finish

@@ -9,18 +9,18 @@ from uuid import UUID
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from memory.conversations import LONGEST_NAME, LONGEST_TITLE
-from memory.drafts import check_not_ahead
+from memory.conversations.conversations import LONGEST_NAME, LONGEST_TITLE
+from memory.conversations.threads import MOST_WORDS, Thread
+from memory.conversations.transcript import EpisodeOf
+from memory.drafts.drafts import check_not_ahead
+from memory.drafts.payloads import check_json
 from memory.errors import InvalidError
-from memory.formats import read_element, to_element
-from memory.history import Merged, Offered
-from memory.message_drafts import MAX_BATCH, MAX_CONTENT_BYTES, MessageDraft
-from memory.messages import Appended, Stored
+from memory.messages.drafts import MAX_BATCH, MAX_CONTENT_BYTES, MessageDraft
+from memory.messages.formats import read_element, to_element
+from memory.messages.history import Merged, Offered
+from memory.messages.messages import Appended, Stored
+from memory.messages.told_calls import MOST_TOLD
 from memory.models import Conversation, Message
-from memory.payloads import check_json
-from memory.threads import MOST_WORDS, Thread
-from memory.told_calls import MOST_TOLD
-from memory.transcript import EpisodeOf
 from webapp.api.schemas import (
     NOT_BLANK,
     Cursor,

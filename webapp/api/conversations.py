@@ -6,9 +6,9 @@ from dataclasses import asdict
 
 from flask import Response, jsonify, make_response
 
+from memory.conversations.threads import Filters, words_of
+from memory.conversations.transcript import get_message, list_episodes, list_messages
 from memory.errors import InvalidError
-from memory.threads import Filters, words_of
-from memory.transcript import get_message, list_episodes, list_messages
 from webapp.api.blueprint import api_blueprint, new_or_known
 from webapp.api.conversation_answers import (
     AppendedAnswer,

@@ -8,7 +8,8 @@ from uuid import UUID
 from flask import Response, jsonify
 from pydantic import BaseModel, Field
 
-from memory.entities import (
+from memory.errors import RefusedError
+from memory.facts.entities import (
     LARGEST_PAGE,
     EntityFilters,
     Mention,
@@ -19,8 +20,7 @@ from memory.entities import (
     list_mentions,
     retag_entity,
 )
-from memory.errors import RefusedError
-from memory.spaces import DEFAULT_SPACE
+from memory.spaces.spaces import DEFAULT_SPACE
 from tasks.embedding import nudge
 from webapp.api.answers import DeletedAnswer, EntitiesAnswer, MovedEntityAnswer, WholeEntityAnswer
 from webapp.api.blueprint import api_blueprint

@@ -7,14 +7,14 @@ from typing import Any
 
 from flask import Response, jsonify, make_response
 
-from memory.browse import Filters, list_entries, possible_updates
-from memory.drafts import check_batch
+from memory.drafts.drafts import check_batch
 from memory.errors import InvalidError, RefusedError
-from memory.forget import UNDO_WINDOW
+from memory.forgetting.forget import UNDO_WINDOW
+from memory.lineage.revisions import list_revisions
 from memory.models import Revision
-from memory.revisions import list_revisions
-from memory.themes import check_theme
-from memory.tool_calls import uses
+from memory.reading.browse import Filters, list_entries, possible_updates
+from memory.record.tool_calls import uses
+from memory.spaces.themes import check_theme
 from webapp.api.answers import (
     BatchAnswer,
     ChangedEntryAnswer,

@@ -10,7 +10,7 @@ from flask import Response, jsonify
 from pydantic import BaseModel, Field
 
 from memory.errors import InvalidError
-from memory.facts import LARGEST_PAGE, MOST, FactFilters, Statement
+from memory.facts.facts import LARGEST_PAGE, MOST, FactFilters, Statement
 from webapp.api.answers import ChangedFactAnswer, DeletedAnswer, FactAnswer, FactsAnswer, StatedFactAnswer
 from webapp.api.blueprint import api_blueprint
 from webapp.api.schemas import NOT_BLANK, Cursor, Line, Moment, Patch, Query, Share, Slug, Strict, described_as

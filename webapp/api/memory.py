@@ -7,14 +7,14 @@ from http import HTTPStatus
 
 from flask import Response, abort, g, jsonify, make_response
 
-from memory import incognito
 from memory.errors import InvalidError
-from memory.fact_texts import sentence
-from memory.facts import FactFilters
+from memory.facts.facts import FactFilters
 from memory.models import Theme
-from memory.spaces import update_space
-from memory.summary import summarise
-from memory.themes import create_theme, describe_theme, get_theme, list_themes, page_themes
+from memory.reading.summary import summarise
+from memory.redaction.fact_texts import sentence
+from memory.spaces import incognito
+from memory.spaces.spaces import update_space
+from memory.spaces.themes import create_theme, describe_theme, get_theme, list_themes, page_themes
 from retrieval.budget import Fitted
 from retrieval.context import Known, assemble
 from retrieval.tokens import count

@@ -12,8 +12,8 @@ from prometheus_client.metrics_core import CounterMetricFamily, GaugeMetricFamil
 from prometheus_client.registry import Collector, CollectorRegistry
 from sqlalchemy.exc import SQLAlchemyError
 
-from memory.schema_revision import current_revision, head_revision
-from memory.telemetry import COUNTED
+from memory.record.telemetry import COUNTED
+from memory.storage.schema_revision import current_revision, head_revision
 from tasks.app import Depth, depth
 from webapp.context import runtime, session, utc_now
 from webapp.errors import problem

@@ -9,11 +9,11 @@ from typing import Any
 from flask import Response, abort, jsonify
 from pydantic import BaseModel, Field
 
-from memory import preferences
+from memory.drafts.front_matter import PreferencesError
 from memory.errors import NotFoundError, RefusedError
-from memory.front_matter import PreferencesError
 from memory.models import Preferences
-from memory.preference_document import parse_kept
+from memory.preferences import preferences
+from memory.preferences.document import parse_kept
 from retrieval.tokens import count
 from webapp.api.account_answers import (
     DeletedPreferencesAnswer,

@@ -24,8 +24,7 @@ from pydantic import (
 )
 from pydantic_core import PydanticCustomError, PydanticKnownError
 
-from memory.browse import Entry, Order, Source
-from memory.drafts import (
+from memory.drafts.drafts import (
     MAX_SOURCE_ID_LENGTH,
     MAX_SOURCE_IDS,
     MAX_TAG_LENGTH,
@@ -36,8 +35,9 @@ from memory.drafts import (
 )
 from memory.errors import InvalidError
 from memory.models import Space
-from memory.spaces import LONGEST_RETENTION, SLUG, check_slug
-from memory.trace import Outcome
+from memory.reading.browse import Entry, Order, Source
+from memory.spaces.spaces import LONGEST_RETENTION, SLUG, check_slug
+from memory.writing.trace import Outcome
 from retrieval.policy import NAMED, described
 from retrieval.query import LARGEST_LIMIT, LARGEST_TOKEN_BUDGET
 from webapp.context import utc_now

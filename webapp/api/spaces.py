@@ -10,13 +10,13 @@ from uuid import UUID
 from flask import Response, abort, jsonify, make_response
 from pydantic import Field
 
-from memory.capacity import beyond
 from memory.errors import InvalidError
 from memory.models import Space
-from memory.sharing import Sharing, share, sharings, unshare
-from memory.space_contents import contents_of
-from memory.space_removal import remove_space
-from memory.spaces import DEFAULT_SPACE, create_space, page_spaces, update_space
+from memory.space_removal.contents import contents_of
+from memory.space_removal.removal import remove_space
+from memory.spaces.capacity import beyond
+from memory.spaces.sharing import Sharing, share, sharings, unshare
+from memory.spaces.spaces import DEFAULT_SPACE, create_space, page_spaces, update_space
 from retrieval.policy import NAMED, policy_from
 from webapp.api.answers import (
     ContentsAnswer,

@@ -11,10 +11,10 @@ from flask import Response, jsonify, make_response
 from pydantic import AfterValidator, Field
 from pydantic_core import PydanticCustomError
 
-from memory.external_calls import CallDraft, Links, record_calls
 from memory.models import Token, ToolCall
-from memory.shown_calls import ShownCall
-from memory.tool_calls import LARGEST_PAGE, MOST_PATHS, CallFilters, Use, affected_paths, list_calls
+from memory.record.external_calls import CallDraft, Links, record_calls
+from memory.record.tool_calls import LARGEST_PAGE, MOST_PATHS, CallFilters, Use, affected_paths, list_calls
+from memory.redaction.shown_calls import ShownCall
 from webapp.api.blueprint import api_blueprint, new_or_known
 from webapp.api.record_answers import CallsAnswer, PathsAnswer, ReportedAnswer
 from webapp.api.schemas import Cursor, Happened, Line, Moment, Query, Strict, moment

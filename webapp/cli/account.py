@@ -16,9 +16,9 @@ import click
 from tqdm import tqdm
 
 from memory.clock import utc_now
-from memory.database import user_session
-from memory.export import export_at_once
-from memory.journal import record
+from memory.record.journal import record
+from memory.storage.database import user_session
+from memory.transfer.export import export_at_once
 from webapp.cli.wiring import migrated_store, user_named
 
 # A file that is being written changes all along.

@@ -11,11 +11,11 @@ from getpass import GetPassWarning
 import click
 from sqlalchemy.orm import Session
 
-from memory.accounts import create_user, set_password
+from memory.accounts.accounts import create_user, set_password
+from memory.accounts.roles import ROLES, set_disabled, set_role
 from memory.clock import utc_now
-from memory.database import user_session
 from memory.errors import ConflictError
-from memory.roles import ROLES, set_disabled, set_role
+from memory.storage.database import user_session
 from webapp.cli.wiring import migrated_store, owner_session, user_named
 from webapp.demo_login import EMAIL, known_admin
 
@@ -78,7 +78,7 @@ def leave_demo_no_admin(session: Session, *, now: datetime) -> str:
 def list_(named: str) -> None:
     """Show each account in a line: who it is, and how much it has; never what."""
     # Imported here, as it brings what embeds along, which the other commands need not wait for.
-    from memory.operators import list_accounts  # noqa: PLC0415
+    from memory.operators.operators import list_accounts  # noqa: PLC0415
 
     with owner_session(migrated_store()) as session:
         page = list_accounts(session, limit=LISTED_AT_ONCE, named=named)
@@ -169,7 +169,7 @@ def erase_(email: str, yes: bool) -> None:
     The last admin stays as long as there is anybody else.
     """
     # Imported here, as they bring what embeds along. With Redis, the runtime is what drops the copies there.
-    from memory.erase import erase_for_good  # noqa: PLC0415
+    from memory.accounts.erase import erase_for_good  # noqa: PLC0415
     from webapp.cli.running import migrated_runtime  # noqa: PLC0415
 
     runtime = migrated_runtime(serves=False)

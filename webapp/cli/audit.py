@@ -9,9 +9,9 @@ import click
 from sqlalchemy import func, select
 from tqdm import tqdm
 
-from memory.audit import Head, Verification, to_head, verify
-from memory.database import user_session
 from memory.models import User
+from memory.record.audit import Head, Verification, to_head, verify
+from memory.storage.database import user_session
 from tasks.store import Store
 from webapp.cli.wiring import migrated_store, user_named
 

@@ -12,9 +12,9 @@ from memory.clock import utc_now
 from memory.embedding.indexes import maintain_indexes
 from memory.enrichment.enrich import Enricher
 from memory.extraction.extract import Extractor
-from memory.jobs import count_building
-from memory.llm import ChatModel
-from memory.operators import retry_failed_of_all
+from memory.operators.jobs import count_building
+from memory.operators.operators import retry_failed_of_all
+from memory.remote.llm import ChatModel
 from retrieval.candidates import EXACT_SCAN_LIMIT
 from tasks.runtime import Runtime
 from webapp.cli.running import migrated_runtime

@@ -8,9 +8,9 @@ import click
 from tqdm import tqdm
 
 from memory.clock import utc_now
-from memory.database import user_session
-from memory.export_file import Document
-from memory.importing import import_document
+from memory.storage.database import user_session
+from memory.transfer.export_file import Document
+from memory.transfer.importing import import_document
 from retrieval.policy import NAMED, kept_policy
 from webapp.cli.wiring import migrated_store, user_named
 from webapp.pages.notebook_stored import check_cell

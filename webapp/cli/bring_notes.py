@@ -8,12 +8,12 @@ from pathlib import Path
 import click
 from tqdm import tqdm
 
-from memory.bringing import bring_in
 from memory.clock import utc_now
-from memory.database import user_session
-from memory.drafts import Draft
-from memory.notes_files import drafts_of, files_in
-from memory.spaces import DEFAULT_SPACE
+from memory.drafts.drafts import Draft
+from memory.spaces.spaces import DEFAULT_SPACE
+from memory.storage.database import user_session
+from memory.transfer.bringing import bring_in
+from memory.transfer.notes_files import drafts_of, files_in
 from webapp.cli.wiring import migrated_store, user_named
 
 PATH = click.Path(exists=True, path_type=Path)

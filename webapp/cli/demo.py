@@ -12,17 +12,17 @@ from uuid import UUID
 
 from sqlalchemy.orm import Session
 
-from memory.accounts import create_user, find_user
+from memory.accounts.accounts import create_user, find_user
 from memory.clock import utc_now
-from memory.database import user_session
-from memory.drafts import Draft
-from memory.edit import pin
+from memory.drafts.drafts import Draft
 from memory.errors import ConflictError
-from memory.facts import Statement, state
+from memory.facts.facts import Statement, state
 from memory.keys import Keys
-from memory.remember import remember_many
-from memory.spaces import create_space, get_space
-from memory.themes import create_theme
+from memory.spaces.spaces import create_space, get_space
+from memory.spaces.themes import create_theme
+from memory.storage.database import user_session
+from memory.writing.edit import pin
+from memory.writing.remember import remember_many
 from tasks.embedding import nudge
 from tasks.runtime import Runtime
 from webapp.cli.wiring import owner_session

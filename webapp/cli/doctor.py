@@ -21,10 +21,10 @@ from memory.embedding.base import EmbeddingError
 from memory.embedding.http import HttpEmbedder
 from memory.enrichment.model import findings_by_model
 from memory.errors import DomainError, ServerError, ServerFolderError, first_line
-from memory.llm import ChatModelError, UselessAnswerError
 from memory.models import User
-from memory.schema_revision import current_revision, head_revision, is_newer
-from memory.telemetry import telemetry
+from memory.record.telemetry import telemetry
+from memory.remote.llm import ChatModelError, UselessAnswerError
+from memory.storage.schema_revision import current_revision, head_revision, is_newer
 from tasks.runtime import Runtime, build
 from webapp.cli.wiring import ANOTHER_KEY, NEWER, USE_IT, has_key, has_role, refuses_password, unread_variables
 from webapp.demo_login import EMAIL, known_admin
@@ -135,7 +135,7 @@ def _schema(runtime: Runtime) -> Finding:
 
 def _role(runtime: Runtime) -> Finding:
     # Imported here, as Alembic comes with it, which the other findings do without.
-    from memory.schema import open_to_all  # noqa: PLC0415
+    from memory.storage.schema import open_to_all  # noqa: PLC0415
 
     try:
         with runtime.sessions() as session:

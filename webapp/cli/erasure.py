@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 import config
-from memory.erase import is_genuine
+from memory.accounts.erase import is_genuine
 from memory.keys import Keys
 
 

@@ -11,12 +11,12 @@ from uuid import UUID
 import click
 from sqlalchemy.exc import SQLAlchemyError
 
-from memory import preferences as domain
 from memory.clock import utc_now
-from memory.database import user_session
-from memory.drafts import MAX_TEXT_BYTES
-from memory.front_matter import Complaint, PreferencesError
-from memory.preference_document import parse_kept
+from memory.drafts.drafts import MAX_TEXT_BYTES
+from memory.drafts.front_matter import Complaint, PreferencesError
+from memory.preferences import preferences as domain
+from memory.preferences.document import parse_kept
+from memory.storage.database import user_session
 from tasks.store import Store
 from webapp.cli.wiring import migrated_store, user_named
 

@@ -7,7 +7,7 @@ import threading
 import time
 
 from memory.errors import ServerError
-from memory.server import READS_AGAIN, EmbeddedServer
+from memory.server.embedded import READS_AGAIN, EmbeddedServer
 
 logger = logging.getLogger(__name__)
 

@@ -13,7 +13,7 @@ from sqlalchemy import func, select
 
 from memory.ending import told_to_end
 from memory.errors import ServerError
-from memory.server import EmbeddedServer
+from memory.server.embedded import EmbeddedServer
 from tasks.runtime import Runtime
 from webapp.cli import children
 from webapp.cli.children import Child

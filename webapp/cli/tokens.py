@@ -8,11 +8,11 @@ from uuid import UUID
 
 import click
 
-from memory.accounts import LONGEST_LIFE, SCOPES, create_token, find_token, list_tokens, revoke_token
+from memory.accounts.accounts import LONGEST_LIFE, SCOPES, create_token, find_token, list_tokens, revoke_token
 from memory.clock import utc_now
-from memory.database import user_session
 from memory.models import Token
-from memory.spaces import list_spaces
+from memory.spaces.spaces import list_spaces
+from memory.storage.database import user_session
 from webapp.cli.wiring import migrated_store, owner_session, user_named
 
 

@@ -14,11 +14,11 @@ from sqlalchemy.exc import NotSupportedError, OperationalError, ProgrammingError
 from sqlalchemy.orm import Session
 
 import config
-from memory.database import CONNECTING
 from memory.errors import first_line
 from memory.keys import is_kept_of
 from memory.models import User
-from memory.schema_revision import current_revision, head_revision, is_newer
+from memory.storage.database import CONNECTING
+from memory.storage.schema_revision import current_revision, head_revision, is_newer
 from tasks.store import Store, open_store
 
 NEWER = "a newer version of Commonplace has migrated it; install that one again"
@@ -106,7 +106,7 @@ def migrate(store: Store, *, with_any_key: bool = True) -> None:
     That puts the secret key in force, unless not `with_any_key`: then it ends where the database has another one.
     """
     # Alembic and the queue are heavy, and nearly always there is nothing for them to do.
-    from memory import schema  # noqa: PLC0415
+    from memory.storage import schema  # noqa: PLC0415
     from tasks.app import create_queue_tables  # noqa: PLC0415
 
     try:

@@ -8,10 +8,10 @@ from http import HTTPStatus
 from flask import Response, flash, g, make_response, redirect, render_template, request, url_for
 from flask import session as cookie
 
-from memory.accounts import SHORTEST_PASSWORD, change_password, is_password
+from memory.accounts.accounts import SHORTEST_PASSWORD, change_password, is_password
 from memory.errors import InvalidError
 from memory.models import User
-from memory.preferences import set_time_zone
+from memory.preferences.preferences import set_time_zone
 from memory.time_zones import meant, places
 from webapp.accounts import erase_account, export_response
 from webapp.context import credential, session, utc_now

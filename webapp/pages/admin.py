@@ -9,11 +9,11 @@ from uuid import UUID
 from flask import Response, flash, make_response, redirect, request, url_for
 from sqlalchemy.orm import Session
 
-from memory.jobs import count_building, list_stuck
-from memory.journal import record
-from memory.operators import list_accounts, retry_failed_of_all, try_to_cross
-from memory.roles import only_admin
-from memory.telemetry import COUNTED
+from memory.accounts.roles import only_admin
+from memory.operators.jobs import count_building, list_stuck
+from memory.operators.operators import list_accounts, retry_failed_of_all, try_to_cross
+from memory.record.journal import record
+from memory.record.telemetry import COUNTED
 from tasks.app import depth
 from tasks.embedding import fill, nudge
 from webapp.context import credential, runtime, session, utc_now

@@ -8,8 +8,8 @@ from urllib.parse import quote
 
 from flask import Blueprint, Response, flash, make_response, redirect, render_template, request, url_for
 
-from memory.accounts import check_password
-from memory.journal import record
+from memory.accounts.accounts import check_password
+from memory.record.journal import record
 from webapp.context import session, utc_now
 from webapp.demo_login import is_demo, is_open_at
 from webapp.pages.tries import COOKIE, WINDOW, give_back, know_again, too_many

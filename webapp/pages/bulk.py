@@ -15,16 +15,16 @@ from pydantic import AwareDatetime, BaseModel, Field
 from sqlalchemy import select
 from werkzeug.datastructures import MultiDict
 
-from memory import bulk
-from memory.audit import done_at
-from memory.browse import list_ids
 from memory.commands.slips import Slip, seal, unseal
-from memory.drafts import MAX_TAG_LENGTH, check_text, without_blanks
+from memory.drafts.drafts import MAX_TAG_LENGTH, check_text, without_blanks
 from memory.errors import InvalidError
-from memory.forget import UNDO_WINDOW
+from memory.forgetting.forget import UNDO_WINDOW
 from memory.ids import pack, unpack
 from memory.models import Memory, Space
-from memory.spaces import DEFAULT_SPACE, lock_spaces
+from memory.reading.browse import list_ids
+from memory.record.audit import done_at
+from memory.spaces.spaces import DEFAULT_SPACE, lock_spaces
+from memory.writing import bulk
 from tasks.embedding import nudge
 from webapp.api.schemas import Line
 from webapp.command_answers import listed

@@ -8,9 +8,9 @@ from uuid import UUID
 
 from flask import Response, flash, make_response, redirect, render_template, request, url_for
 
+from memory.conversations.threads import Thread
+from memory.conversations.transcript import list_episodes
 from memory.errors import ConflictError, InvalidError
-from memory.threads import Thread
-from memory.transcript import list_episodes
 from webapp.context import credential, session
 from webapp.conversations import change_thread, delete_thread, visible_thread
 from webapp.htmx import at_address, render, swap_or_go

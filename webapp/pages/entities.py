@@ -13,7 +13,7 @@ from flask import Response, flash, make_response, redirect, request, url_for
 from pydantic import BaseModel, Field
 from sqlalchemy import func, select
 
-from memory.entities import (
+from memory.facts.entities import (
     EntityFilters,
     MentionPage,
     Named,
@@ -26,7 +26,7 @@ from memory.entities import (
     retag_entity,
 )
 from memory.models import Entity, Space
-from memory.spaces import DEFAULT_SPACE, SpaceOffer, offer_spaces
+from memory.spaces.spaces import DEFAULT_SPACE, SpaceOffer, offer_spaces
 from tasks.embedding import nudge
 from webapp.api.schemas import Line
 from webapp.context import credential, session, utc_now

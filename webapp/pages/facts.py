@@ -12,9 +12,9 @@ from uuid import UUID
 from flask import Response, flash, make_response, redirect, render_template, request, url_for
 from pydantic import BaseModel, Field, ValidationError
 
-from memory.browse import Source, find_sources
 from memory.errors import InvalidError, RefusedError
-from memory.facts import FactFilters, FactPage, Statement, count_extracted
+from memory.facts.facts import FactFilters, FactPage, Statement, count_extracted
+from memory.reading.browse import Source, find_sources
 from retrieval.dates import local, midnight
 from webapp.api.schemas import Line
 from webapp.context import credential, session, utc_now, zone

@@ -11,10 +11,10 @@ from flask import request
 from pydantic import BaseModel, Field, Json
 from werkzeug.datastructures import MultiDict
 
-from memory.browse import Filters, Order
-from memory.drafts import Draft
+from memory.drafts.drafts import Draft
 from memory.errors import InvalidError
-from memory.spaces import DEFAULT_SPACE
+from memory.reading.browse import Filters, Order
+from memory.spaces.spaces import DEFAULT_SPACE
 from retrieval.dates import local, midnight
 from webapp.api.schemas import EmbeddingState, Limit, Line, MemoryStatus, MemoryType, Question
 from webapp.context import utc_now, zone

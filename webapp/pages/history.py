@@ -11,9 +11,9 @@ from uuid import UUID
 from flask import Response, flash, make_response, redirect, request, url_for
 from pydantic import BaseModel, Field
 
-from memory.browse import Entry
+from memory.lineage.revisions import content_of, get_revision, list_revisions, to_bring_back
 from memory.models import Revision
-from memory.revisions import content_of, get_revision, list_revisions, to_bring_back
+from memory.reading.browse import Entry
 from webapp.context import credential, session
 from webapp.htmx import render
 from webapp.operations import is_incognito, restore_version, space_for, visible_entry

@@ -6,8 +6,8 @@ from uuid import UUID
 
 from flask import Response, flash, request, url_for
 
-from memory.browse import Source
-from memory.letting_go import let_go
+from memory.forgetting.letting_go import let_go
+from memory.reading.browse import Source
 from webapp.context import credential, runtime, session, utc_now
 from webapp.htmx import swap_or_go, wants_fragment
 from webapp.pages.beside import beside_list

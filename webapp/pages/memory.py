@@ -11,12 +11,12 @@ from uuid import UUID
 from flask import Response, flash, make_response, redirect, render_template, request, url_for
 from pydantic import ValidationError
 
-from memory.browse import Entry
-from memory.drafts import MAX_TAGS, merged_tags
+from memory.drafts.drafts import MAX_TAGS, merged_tags
 from memory.errors import InvalidError, NotFoundError, RefusedError
-from memory.forget import UNDO_WINDOW
+from memory.forgetting.forget import UNDO_WINDOW
 from memory.ids import pack
 from memory.models import TYPES, Memory, Space
+from memory.reading.browse import Entry
 from webapp.context import credential, session, utc_now
 from webapp.htmx import render, swap_or_go, wants_fragment
 from webapp.operations import (

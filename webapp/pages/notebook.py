@@ -13,8 +13,8 @@ from pydantic import ValidationError
 from memory.errors import InvalidError
 from memory.models import TYPES, Cell, Notebook
 from memory.notebooks import cells, notebooks
-from memory.notebooks.blanking import title_of
-from memory.redaction import secrets_of
+from memory.redaction.blanking import title_of
+from memory.redaction.redaction import secrets_of
 from retrieval.policy import FUSIONS, PolicyError
 from retrieval.query import LARGEST_LIMIT
 from webapp.context import credential, local_now, session, utc_now

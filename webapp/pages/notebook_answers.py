@@ -10,11 +10,11 @@ from uuid import UUID
 
 from sqlalchemy import select
 
-from memory.incognito import closed_by_default
+from memory.forgetting.restore import list_restorable
 from memory.models import Memory, Space, Theme
-from memory.restore import list_restorable
-from memory.sharing import Shared
-from memory.spaces import list_spaces
+from memory.spaces.incognito import closed_by_default
+from memory.spaces.sharing import Shared
+from memory.spaces.spaces import list_spaces
 from retrieval.dates import Period
 from retrieval.policy import Policy
 from retrieval.query import Hit, Result

@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, field_validator
 
-from memory.drafts import Draft
+from memory.drafts.drafts import Draft
 from retrieval.policy import Fusion
 from webapp.api.schemas import Limit, Line, MemoryType, Question, TokenBudget
 

@@ -7,11 +7,11 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from memory.drafts import Draft
+from memory.drafts.drafts import Draft
 from memory.errors import InvalidError
 from memory.models import Cell, Memory
 from memory.notebooks import cells
-from memory.trace import Outcome
+from memory.writing.trace import Outcome
 from retrieval.query import Result
 from webapp.commands import CommandResult, run, take_slip
 from webapp.context import credential, session, utc_now

@@ -7,7 +7,7 @@ from sqlalchemy import select
 from memory.models import AuditEvent, Notebook
 from memory.notebooks.cells import list_cells
 from memory.notebooks.notebooks import Step, create_notebook, latest_notebook
-from memory.spaces import lock_spaces
+from memory.spaces.spaces import lock_spaces
 from webapp.context import credential, session, utc_now
 from webapp.operations import is_incognito
 

@@ -12,17 +12,17 @@ from uuid import UUID
 
 from markupsafe import Markup
 
-from memory.browse import Entry, get_entry
+from memory.drafts.importance import Term
 from memory.errors import InvalidError
-from memory.importance import Term
 from memory.models import Cell, Notebook
-from memory.notebooks.blanking import title_of
 from memory.notebooks.cells import list_cells
 from memory.notebooks.marks import marked
-from memory.redaction import REDACTED, Secrets, secrets_of
-from memory.spaces import DEFAULT_SPACE
-from memory.text import normalise
-from memory.trace import Neighbour, Outcome, Trace
+from memory.reading.browse import Entry, get_entry
+from memory.redaction.blanking import title_of
+from memory.redaction.redaction import REDACTED, Secrets, secrets_of
+from memory.spaces.spaces import DEFAULT_SPACE
+from memory.texts.fingerprints import normalise
+from memory.writing.trace import Neighbour, Outcome, Trace
 from retrieval.budget import fit
 from retrieval.context import assemble
 from retrieval.policy import Policy, PolicyError

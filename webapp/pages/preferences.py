@@ -10,12 +10,12 @@ from typing import Annotated
 from flask import Response, flash, make_response, redirect, request, url_for
 from pydantic import BaseModel, Field
 
-from memory import preferences
+from memory.drafts.front_matter import Complaint, PreferencesError
 from memory.errors import RefusedError
-from memory.front_matter import Complaint, PreferencesError
 from memory.models import Preferences
-from memory.preference_document import Place, parse
-from memory.preferences import Version
+from memory.preferences import preferences
+from memory.preferences.document import Place, parse
+from memory.preferences.preferences import Version
 from retrieval.tokens import count
 from webapp.context import credential, session, utc_now
 from webapp.htmx import render

@@ -11,14 +11,14 @@ from uuid import UUID
 from flask import g
 from sqlalchemy import select
 
-from memory.browse import Entry, Filters, Page, get_entry, list_counted, list_ids, possible_updates
+from memory.conversations.said import said_words
+from memory.lineage.summing_up import summed_up
 from memory.models import Memory, PossibleUpdate, Space, Theme
-from memory.said import said_words
-from memory.sharing import Sharing, found_in_of
-from memory.spaces import DEFAULT_SPACE, SpaceOffer, offer_spaces
-from memory.summing_up import summed_up
-from memory.themes import check_theme, list_themes
-from memory.trace import Neighbour, Outcome
+from memory.reading.browse import Entry, Filters, Page, get_entry, list_counted, list_ids, possible_updates
+from memory.spaces.sharing import Sharing, found_in_of
+from memory.spaces.spaces import DEFAULT_SPACE, SpaceOffer, offer_spaces
+from memory.spaces.themes import check_theme, list_themes
+from memory.writing.trace import Neighbour, Outcome
 from retrieval.elsewhere import spaces_with_words
 from retrieval.passage import stem, stems
 from retrieval.query import MAX_QUERY

@@ -12,10 +12,10 @@ from uuid import UUID
 from pydantic import BaseModel, Field
 from sqlalchemy import func, select
 
+from memory.conversations.threads import Filters, Thread, ThreadPage, words_of
+from memory.conversations.transcript import list_messages
 from memory.errors import InvalidError, NotFoundError
 from memory.models import Fact, Memory, Message, Space
-from memory.threads import Filters, Thread, ThreadPage, words_of
-from memory.transcript import list_messages
 from webapp.api.schemas import Line, Question
 from webapp.context import credential, session, utc_now
 from webapp.conversations import find_threads

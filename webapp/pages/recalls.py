@@ -9,9 +9,9 @@ from uuid import UUID
 
 from flask import Response
 
-from memory.browse import Entry, get_entry
 from memory.embedding.models import active_model
-from memory.recall_history import PARTS, Recall, recalls_of
+from memory.reading.browse import Entry, get_entry
+from memory.record.recall_history import PARTS, Recall, recalls_of
 from retrieval.nearest import neighbours_of
 from retrieval.policy import NAMED
 from webapp.context import credential, session, utc_now

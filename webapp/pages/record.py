@@ -13,11 +13,11 @@ from uuid import UUID
 from flask import Response, request, url_for
 from pydantic import BaseModel, BeforeValidator, Field
 
-from memory.audit import EventFilters, Verification, list_events, to_head, verify
 from memory.errors import InvalidError
 from memory.models import ToolCall
-from memory.shown_calls import ShownCall
-from memory.tool_calls import OPERATIONS, CallFilters, UsePage, affected_paths, get_call, list_calls, uses
+from memory.record.audit import EventFilters, Verification, list_events, to_head, verify
+from memory.record.tool_calls import OPERATIONS, CallFilters, UsePage, affected_paths, get_call, list_calls, uses
+from memory.redaction.shown_calls import ShownCall
 from retrieval.dates import midnight
 from webapp.api.schemas import Line
 from webapp.context import credential, local_now, session, utc_now, zone

@@ -9,7 +9,7 @@ from flask import Response, request
 
 from memory.errors import InvalidError
 from memory.models import TYPES
-from memory.trace import Outcome
+from memory.writing.trace import Outcome
 from webapp.context import session
 from webapp.htmx import render
 from webapp.operations import store

@@ -8,9 +8,9 @@ from pathlib import PurePath
 
 from flask import Response, flash, make_response, redirect, render_template, request, url_for
 
-from memory.drafts import Draft
+from memory.drafts.drafts import Draft
 from memory.errors import InvalidError, RefusedError
-from memory.notes_files import OBJECTS, WRITTEN, drafts_in
+from memory.transfer.notes_files import OBJECTS, WRITTEN, drafts_in
 from webapp.context import session, utc_now
 from webapp.operations import bring
 from webapp.pages.forms import LARGEST_FORM

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from uuid import UUID
 
-from memory import bulk
 from memory.commands.slips import Slip, seal
-from memory.restore import Restorable
-from memory.spaces import space_names
+from memory.forgetting.restore import Restorable
+from memory.spaces.spaces import space_names
+from memory.writing import bulk
 from webapp.context import credential, runtime, session
 from webapp.operations import told_restorables
 

@@ -10,7 +10,7 @@ from flask import session as cookie
 
 from memory.errors import ConflictError
 from memory.models import TYPES
-from memory.spaces import DEFAULT_SPACE
+from memory.spaces.spaces import DEFAULT_SPACE
 from retrieval.policy import NAMED, PolicyError
 from retrieval.query import LARGEST_LIMIT, Result
 from webapp.context import runtime, session

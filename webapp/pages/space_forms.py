@@ -9,12 +9,12 @@ from typing import Any
 from pydantic import BaseModel, Field
 from sqlalchemy import func, select
 
-from memory.drafts import MAX_TAG_LENGTH
+from memory.drafts.drafts import MAX_TAG_LENGTH
 from memory.errors import InvalidError
 from memory.models import Conversation, Space
-from memory.sharing import Shared, Sharing, shared_ids, sharings
-from memory.space_contents import Contents
-from memory.spaces import DEFAULT_SPACE, LONGEST_RETENTION, slug_of
+from memory.space_removal.contents import Contents
+from memory.spaces.sharing import Shared, Sharing, shared_ids, sharings
+from memory.spaces.spaces import DEFAULT_SPACE, LONGEST_RETENTION, slug_of
 from retrieval.policy import Fusion, Policy, PolicyError
 from webapp.api.schemas import Line
 from webapp.context import credential, session, utc_now

@@ -11,7 +11,7 @@ from pydantic import Field, ValidationError
 
 from memory.errors import ConflictError, InvalidError, RefusedError
 from memory.models import Theme
-from memory.themes import create_theme, describe_theme, get_theme, list_themes
+from memory.spaces.themes import create_theme, describe_theme, get_theme, list_themes
 from webapp.api.schemas import Line
 from webapp.context import credential, session, utc_now
 from webapp.operations import drop_theme, incognito_spaces, is_incognito, refuse_in_incognito, space_for

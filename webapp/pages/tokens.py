@@ -9,9 +9,9 @@ from uuid import UUID
 from flask import Response, flash, make_response, redirect, render_template, request, url_for
 from pydantic import BaseModel, Field, ValidationError
 
-from memory.accounts import LONGEST_LIFE, SCOPES, create_token, list_tokens, revoke_token
+from memory.accounts.accounts import LONGEST_LIFE, SCOPES, create_token, list_tokens, revoke_token
 from memory.errors import InvalidError
-from memory.spaces import space_names
+from memory.spaces.spaces import space_names
 from webapp.api.schemas import Line
 from webapp.context import credential, session, utc_now
 from webapp.pages.forms import parse

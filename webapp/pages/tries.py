@@ -12,8 +12,8 @@ from datetime import datetime, timedelta
 from flask import Response, request
 from sqlalchemy import update
 
+from memory.accounts.rates import count_use
 from memory.models import RateCount
-from memory.rates import count_use
 from webapp.context import runtime, session
 
 WINDOW = timedelta(minutes=5)

@@ -14,10 +14,10 @@ from flask import session as cookie
 from sqlalchemy import exists, select
 from werkzeug.exceptions import RequestEntityTooLarge
 
-from memory.accounts import Credential, end_session, is_ended
-from memory.database import act_as
+from memory.accounts.accounts import Credential, end_session, is_ended
 from memory.models import EmbeddingModel, Space, User
-from memory.spaces import DEFAULT_SPACE
+from memory.spaces.spaces import DEFAULT_SPACE
+from memory.storage.database import act_as
 from memory.time_zones import chosen_zone, zone_of
 from webapp.context import credential, runtime, session, utc_now
 from webapp.errors import answer

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from memory.errors import ConflictError, InvalidError, NotFoundError
-from memory.spaces import page_spaces
+from memory.spaces.spaces import page_spaces
 from webapp.context import credential, session
 from webapp.guards import may_read
 

@@ -9,10 +9,10 @@ from uuid import UUID
 from pydantic import Field
 from sqlalchemy import select
 
-from memory.entities import in_force
+from memory.facts.entities import in_force
 from memory.models import Conversation, Entity, Space
-from memory.shelves import ENTITIES
-from memory.spaces import DEFAULT_SPACE
+from memory.spaces.spaces import DEFAULT_SPACE
+from memory.storage.shelves import ENTITIES
 from retrieval.policy import Policy
 from retrieval.query import Hit, Result
 from webapp.api.schemas import Limit, Line, Question, moment

@@ -10,7 +10,7 @@ from sqlalchemy import select
 
 from memory.errors import InvalidError
 from memory.models import Conversation
-from memory.shelves import EPISODES
+from memory.storage.shelves import EPISODES
 from retrieval.policy import Policy
 from retrieval.query import Hit, Result
 from webapp.api.schemas import Limit, Line, Overrides, Question, Share, TokenBudget, moment

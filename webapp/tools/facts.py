@@ -7,7 +7,7 @@ from uuid import UUID
 
 from pydantic import Field
 
-from memory.facts import MOST, FactFilters, Statement
+from memory.facts.facts import MOST, FactFilters, Statement
 from webapp.api.schemas import NOT_BLANK, Limit, Line, Moment, Share, described_as
 from webapp.context import runtime, utc_now
 from webapp.facts import correct_fact, delete_fact, fact_json, recall_facts, state_fact

@@ -9,10 +9,10 @@ from uuid import UUID
 
 from pydantic import AfterValidator, ConfigDict, Field
 
-from memory.browse import possible_updates, where_said
-from memory.drafts import Draft
+from memory.drafts.drafts import Draft
 from memory.errors import InvalidError
-from memory.themes import list_themes
+from memory.reading.browse import possible_updates, where_said
+from memory.spaces.themes import list_themes
 from retrieval.dates import local
 from retrieval.policy import Policy
 from retrieval.query import Hit, Result

@@ -7,7 +7,7 @@ from typing import Any
 from flask import g
 
 from memory.models import Theme
-from memory.themes import spoken
+from memory.spaces.themes import spoken
 from retrieval.fusion import speaks_by_meaning
 from retrieval.policy import Policy
 from retrieval.query import Hit, Result

@@ -143,9 +143,9 @@ BEGIN
 END $$
 """
 
-# The text of an event that its hash covers; memory.audit says it again, to check. Every field is there, each with its
-# length before it, so that no two events look alike. No setting of a session changes a word of it: moments are seconds
-# since 1970 to the microsecond, and JSONB has one way to be written.
+# The text of an event that its hash covers; memory.record.audit says it again, to check. Every field is there, each
+# with its length before it, so that no two events look alike. No setting of a session changes a word of it: moments are
+# seconds since 1970 to the microsecond, and JSONB has one way to be written.
 AUDIT_TEXT = """
 CREATE FUNCTION audit_text(e audit_events) RETURNS text LANGUAGE sql STABLE PARALLEL SAFE
 RETURN (
@@ -273,8 +273,8 @@ ACROSS_USERS = (
     LANGUAGE sql STABLE SECURITY DEFINER SET search_path = public, pg_temp AS $$
         SELECT c.* FROM tool_calls c WHERE c.user_id = app_user() AND c.affected_ids @> ARRAY[p_id]
     $$""",
-    # Which calls tell of a forgotten memory, `memory.redaction` finds out; what they told goes here. Those that said it
-    # themselves lose the hash of their question too, and all of them the paths that carry it.
+    # Which calls tell of a forgotten memory, `memory.redaction.redaction` finds out; what they told goes here. Those
+    # that said it themselves lose the hash of their question too, and all of them the paths that carry it.
     """CREATE FUNCTION redact_tool_calls(p_calls uuid[], p_saying uuid[], p_paths text[]) RETURNS bigint
     LANGUAGE sql SECURITY DEFINER SET search_path = public, pg_temp AS $$
         WITH redacted AS (

@@ -6,9 +6,9 @@ from hashlib import blake2b
 import sqlalchemy as sa
 from alembic import op
 
-from memory.addresses import fold_case
 from memory.commands.parse import parse
-from memory.markers import without_marked
+from memory.texts.addresses import fold_case
+from memory.texts.markers import without_marked
 
 revision = "0035"
 down_revision = "0034"

@@ -1,0 +1,1 @@
+"""Who there is, and who may what."""

@@ -1,0 +1,1 @@
+"""Conversations: opened, moved, listed, read, and where they stand."""

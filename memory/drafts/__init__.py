@@ -1,0 +1,1 @@
+"""What somebody wants remembered, checked and made ready, and not stored yet."""

@@ -1,0 +1,1 @@
+"""What holds of somebody or something and since when, and the names that texts give them."""

@@ -1,0 +1,1 @@
+"""Forgetting and undoing it, and removing for good what was forgotten."""

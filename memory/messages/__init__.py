@@ -1,0 +1,1 @@
+"""What was said, appended once and in one order, also from histories of others."""

@@ -1,0 +1,1 @@
+"""The user's document of preferences, and its versions."""

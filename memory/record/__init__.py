@@ -1,0 +1,1 @@
+"""The record of events and calls: written, asked, and proved to be unchanged."""

@@ -1,0 +1,1 @@
+"""What forgetting leaves: how it is known again, and blank wherever it was told."""

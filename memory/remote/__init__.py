@@ -1,0 +1,1 @@
+"""Asking others: a language model, any endpoint, Redis; what they answer, and when they are left alone."""

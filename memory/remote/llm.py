@@ -1,0 +1,186 @@
+"""A language model behind an OpenAI-compatible chat endpoint. Never needed: whoever asks it can do without."""
+
+from __future__ import annotations
+
+import json
+import re
+import time
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import cached_property
+from http import HTTPStatus
+from typing import Any, TypeVar
+
+import httpx
+
+from memory.remote.breaker import Breaker
+from memory.remote.certificates import trusted
+from memory.remote.whole_answers import ENCODINGS, TooLargeError, TooSlowError, pause_asked, read_whole
+
+TIMEOUT = 20.0
+# After a failure an endpoint is not asked for so long: every request would wait for it in turn.
+PAUSE = 30.0
+LARGEST_ANSWER = 1 << 20  # bytes
+# One useless answer may be due to its text; so many in a row are due to the model.
+_MOST_USELESS = 3
+_PATH = "/chat/completions"
+_T = TypeVar("_T")
+_RETRIABLE = {HTTPStatus.REQUEST_TIMEOUT, HTTPStatus.TOO_MANY_REQUESTS}
+# By these an endpoint tells that a text is too long for its model, or that a filter minds its words.
+_OF_TEXT = {HTTPStatus.BAD_REQUEST, HTTPStatus.REQUEST_ENTITY_TOO_LARGE, HTTPStatus.UNPROCESSABLE_ENTITY}
+# Some servers hand out what a reasoning model says to itself, before what it says. It may be all there is, where the
+# model thought for as long as it was given; and begin without its mark, where that ends what the model was asked.
+_THOUGHTS = re.compile(r"\A(?:\s*<think>.*?(?:</think>|\Z)|(?:(?!<think>).)*?</think>)", re.DOTALL)
+
+
+class ChatModelError(Exception):
+    """The model gave no usable answer; `away` says that it could not, so that nobody need ask again at once.
+
+    `pause` is for how many seconds it asked to be left alone. Never carries texts, addresses or keys.
+    """
+
+    def __init__(self, message: str, *, away: bool = False, pause: float = 0.0) -> None:
+        super().__init__(message)
+        self.away = away
+        self.pause = pause
+
+
+class UselessAnswerError(ChatModelError):
+    """The model answered, and not what it was asked for: or nothing, as it thought for as long as it was given."""
+
+
+class RefusedTextError(ChatModelError):
+    """The endpoint refused what it was sent, and may take another text, or a part of it."""
+
+
+@dataclass(frozen=True)
+class ChatModel:
+    """One model at one endpoint; safe to share between threads.
+
+    `url` is an address that ends with `/chat/completions`, or what stands before that, or before `/v1`; `timeout` is
+    in seconds, for a whole answer. `heard` is told of each time it was asked, with what kept it from answering, if
+    anything did: of useless answers from the third in a row on.
+    """
+
+    url: str
+    model: str
+    api_key: str | None = field(default=None, repr=False)
+    timeout: float = TIMEOUT
+    heard: Callable[[ChatModel, ChatModelError | None], None] | None = field(default=None, repr=False, compare=False)
+
+    def complete(self, instruction: str, text: str, *, max_tokens: int) -> str:
+        """Return the model's answer to `text` under `instruction`, of at most about `max_tokens` of its tokens.
+
+        Raises `ChatModelError` for whatever comes between, at once while the endpoint is known to fail.
+        """
+        return self.ask(instruction, text, str, max_tokens=max_tokens)
+
+    def ask(self, instruction: str, text: str, read: Callable[[str], _T], *, max_tokens: int) -> _T:
+        """Return what `read` makes of the answer that `complete` would return.
+
+        Raises `ChatModelError` as that does, and where `read` raises `ValueError`: the answer is of no use then.
+        """
+        if not self._breaker.allows():
+            raise ChatModelError("the model endpoint failed a moment ago", away=True)
+        try:
+            answer = _read(self._answer(instruction, text, max_tokens), read)
+        except ChatModelError as error:
+            if error.away:
+                self._breaker.failed(error.pause)
+            else:
+                self._breaker.worked()
+            self._tell(error if self._fails_by(error) else None)
+            raise
+        self._breaker.worked()
+        self._useless.clear()
+        self._tell(None)
+        return answer
+
+    def _fails_by(self, error: ChatModelError) -> bool:
+        if not isinstance(error, UselessAnswerError):
+            return True
+        self._useless.append(error)
+        return self._useless.maxlen == len(self._useless)
+
+    def _tell(self, error: ChatModelError | None) -> None:
+        if self.heard is not None:
+            self.heard(self, error)
+
+    def _answer(self, instruction: str, text: str, max_tokens: int) -> str:
+        body = {
+            "model": self.model,
+            "messages": [{"role": "system", "content": instruction}, {"role": "user", "content": text}],
+            "max_tokens": max_tokens,
+            "temperature": 0,
+            "stream": False,
+        }
+        try:
+            answer = json.loads(self._post(body))["choices"][0]["message"]["content"]
+        except (httpx.HTTPError, httpx.InvalidURL) as error:
+            # The kind alone: the error's own words may quote a header or an address.
+            raise ChatModelError(f"the model endpoint did not answer ({type(error).__name__})", away=True) from None
+        except (KeyError, IndexError, TypeError, ValueError, RecursionError):
+            raise ChatModelError("the model endpoint answered in an unknown shape") from None
+        if not isinstance(answer, str) or not (said := _THOUGHTS.sub("", answer).replace("\x00", "").strip()):
+            raise UselessAnswerError("the model endpoint answered nothing")
+        return said.encode("utf-8", "replace").decode("utf-8")
+
+    def _post(self, body: dict[str, Any]) -> bytes:
+        """Return the body of a successful answer, read to its end within the time and size allowed."""
+        until = time.monotonic() + self.timeout
+        with self._client.stream("POST", self._address, json=body) as response:
+            if not response.is_success:
+                status = response.status_code
+                away = status >= HTTPStatus.INTERNAL_SERVER_ERROR or status in _RETRIABLE
+                message = f"the model endpoint answered HTTP {status}"
+                kind = RefusedTextError if status in _OF_TEXT else ChatModelError
+                raise kind(message, away=away, pause=pause_asked(response))
+            try:
+                return read_whole(response, most=LARGEST_ANSWER, until=until)
+            except TooLargeError:
+                raise ChatModelError("the model endpoint answered too much") from None
+            except TooSlowError:
+                raise ChatModelError("the model endpoint did not finish in time", away=True) from None
+
+    @property
+    def told(self) -> str:
+        """Return which model it is, and on which host, for those whose texts are sent to it.
+
+        >>> ChatModel("https://key:word@models.example.org/v1?key=1", "small").told
+        'small at models.example.org'
+        """
+        return f"{self.model} at {httpx.URL(self.url).host}"
+
+    @property
+    def _address(self) -> str:
+        root = self.url.rstrip("/")
+        if root.endswith(_PATH):
+            return root
+        return f"{root.removesuffix('/v1')}/v1{_PATH}"
+
+    @cached_property
+    def _client(self) -> httpx.Client:
+        key = (self.api_key or "").strip()
+        if not (key.isascii() and key.isprintable()):
+            # The HTTP library would quote such a key in its own error.
+            raise ChatModelError("the API key of the model has characters that a header cannot carry")
+        authorization = {"Authorization": f"Bearer {key}"} if key else {}
+        return httpx.Client(timeout=self.timeout, headers={**ENCODINGS, **authorization}, verify=trusted())
+
+    @cached_property
+    def _breaker(self) -> Breaker:
+        return Breaker(PAUSE)
+
+    @cached_property
+    def _useless(self) -> deque[ChatModelError]:
+        """The last answers, as long as they were of no use."""
+        return deque(maxlen=_MOST_USELESS)
+
+
+def _read(answer: str, read: Callable[[str], _T]) -> _T:
+    try:
+        return read(answer)
+    except ValueError:
+        # Its own words would quote the answer, and that the text.
+        raise UselessAnswerError("the model endpoint answered in another shape than asked for") from None

@@ -1,0 +1,1 @@
+"""The embedded PostgreSQL: its folder, its processes, its log, its start and its end."""

@@ -1,0 +1,1 @@
+"""Removing a space, or making one memory of two, with all that is inside."""

@@ -1,0 +1,68 @@
+"""What PostgreSQL can look for in place of the caseless form of a text, which it cannot make."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Mapping
+from functools import cache
+from itertools import chain, groupby
+
+from memory.texts.caseless import without_case
+
+# As much of a word as sets it apart from most others.
+_LONGEST = 12
+# Whatever lies beyond stands for itself: no letter or digit has a code point there as another form.
+_FORMS = (range(0x80, 0xD800), range(0xE000, 0x20000), range(0x2F800, 0x2FA20))
+# Vowels and final consonants that become one syllable with what stands before them.
+_JAMO = range(0x1160, 0x1200)
+
+
+def pattern(words: Collection[str]) -> str | None:
+    """Return a regular expression of PostgreSQL that fits every text whose caseless form has one of the words in it.
+
+    It fits few others: texts with a sign in them whose form depends on what is beside it, or is more than one letter.
+    The words are in their caseless form, of letters and digits. None without a word, or where one is empty: that is
+    in every text.
+    """
+    if not words or not all(words):
+        return None
+    parts = ["".join(_one_of(_forms().get(sign, ()), sign) for sign in word[:_LONGEST]) for word in sorted(words)]
+    return "|".join([*parts, f"[{_unsure()}]"])
+
+
+def _one_of(forms: Iterable[str], sign: str) -> str:
+    return f"[{''.join(dict.fromkeys([sign, sign.upper() if sign.isascii() else sign, *forms]))}]"
+
+
+@cache
+def _forms() -> Mapping[str, list[str]]:
+    """Return what else each letter or digit is written as, of what is one sign in either form."""
+    forms: dict[str, list[str]] = defaultdict(list)
+    for sign in map(chr, chain(*_FORMS)):
+        form = without_case(sign)
+        if len(form) == 1 and form != sign:
+            forms[form].append(sign)
+    return forms
+
+
+@cache
+def _unsure() -> str:
+    """Return the signs that are no one sign in the caseless form, or not always the same, as ranges in brackets."""
+    points = [point for point in chain(*_FORMS) if _is_unsure(chr(point))]
+    runs = [[point for _, point in run] for _, run in groupby(enumerate(points), lambda each: each[1] - each[0])]
+    return "".join(chr(run[0]) if len(run) == 1 else f"{chr(run[0])}-{chr(run[-1])}" for run in runs)
+
+
+def _is_unsure(sign: str) -> bool:
+    form = without_case(sign)
+    if len(form) > 1 and any(each.isalnum() for each in form):
+        return True
+    return any(unicodedata.combining(each) or ord(each) in _JAMO or each in _seconds() for each in form)
+
+
+@cache
+def _seconds() -> frozenset[str]:
+    """Return what becomes one sign with what stands before it."""
+    parts = (unicodedata.decomposition(chr(point)).split() for point in chain(*_FORMS))
+    return frozenset(chr(int(each[1], 16)) for each in parts if len(each) == 2 and not each[0].startswith("<"))

@@ -1,0 +1,1 @@
+"""Out and in: a whole account, or notes from elsewhere."""

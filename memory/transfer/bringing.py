@@ -1,0 +1,73 @@
+"""Bring in what somebody kept elsewhere: all of it or nothing, and nothing twice."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from datetime import datetime
+from uuid import UUID
+
+from sqlalchemy import select
+from sqlalchemy.orm import Session
+
+from memory.drafts.drafts import Draft
+from memory.errors import InvalidError
+from memory.keys import Keys
+from memory.models import Memory, Space
+from memory.spaces.capacity import expired_in
+from memory.spaces.spaces import lock_space, update_space
+from memory.texts.fingerprints import text_digest
+from memory.writing.remember import remember_many
+
+# As many as one request of the API may store.
+AT_ONCE = 500
+
+
+def bring_in(
+    session: Session,
+    user_id: UUID,
+    slug: str,
+    drafts: Sequence[Draft],
+    *,
+    soft_cap: int | None,
+    keys: Keys,
+    now: datetime,
+    actor: str,
+    on_stored: Callable[[int], object] = lambda _stored: None,
+) -> Counter[str]:
+    """Store drafts in a space and return how many were created, merged, refused, or there already.
+
+    The caller commits. What the space has word for word is left as it is, so that to bring in the same again changes
+    nothing. A `soft_cap` above that of the space becomes its own. Raises `InvalidError` for an unknown space, one that
+    stores nothing, and one that could not keep all of it.
+    """
+    space = lock_space(session, user_id, slug)
+    if not space.memory_enabled or space.incognito_default:
+        why = "its memory is off" if not space.memory_enabled else "it is incognito by default"
+        raise InvalidError("space", f"{slug!r} stores nothing: {why}")
+    given = {text_digest(draft.text): draft for draft in reversed(drafts)}
+    known = (Memory.user_id == user_id, Memory.space_id == space.id, Memory.status == "active")
+    there = set(session.scalars(select(Memory.text_digest).where(*known, Memory.text_digest.in_(given))))
+    new = [draft for digest, draft in reversed(given.items()) if digest not in there]
+    if soft_cap is not None and soft_cap > space.soft_cap:
+        space = update_space(session, user_id, slug, {"soft_cap": soft_cap}, now=now, actor=actor)
+    _check_room(session, space, len(new), now)
+    counts = Counter(there=len(drafts) - len(new))
+    for at in range(0, len(new), AT_ONCE):
+        some = new[at : at + AT_ONCE]
+        counts.update(
+            outcome.outcome for outcome in remember_many(session, user_id, slug, some, keys=keys, now=now, actor=actor)
+        )
+        on_stored(len(some))
+    return counts
+
+
+def _check_room(session: Session, space: Space, more: int, now: datetime) -> None:
+    """Raise `InvalidError` where the weakest memories of a space would go for good to make room."""
+    wanted = space.documents - expired_in(session, space, now) + more
+    if more and wanted > space.soft_cap:
+        raise InvalidError(
+            "soft_cap",
+            f"is too low: the space {space.slug!r} keeps {space.soft_cap:,} and would have {wanted:,}, of which the "
+            f"weakest {wanted - space.soft_cap:,} would go for good; {wanted} keeps them all",
+        )

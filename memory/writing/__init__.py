@@ -1,0 +1,1 @@
+"""The write path: a draft meets what is there, and what is there is changed, settled and grows old."""
