@@ -16,7 +16,7 @@ from memory.lineage.wordings import MOST_KEPT
 from memory.models import TYPES
 from memory.notebooks.checks import check_title
 from memory.preferences.document import parse_kept
-from memory.spaces.sharing import check_tag
+from memory.spaces.sharing import MOST_FOUND, check_tag
 from memory.spaces.spaces import check_slug
 from memory.texts.fingerprints import text_digest
 from memory.transfer.export_file import LARGEST, Row
@@ -55,12 +55,6 @@ def _check_fact(row: Row) -> None:
     row |= {**{name: getattr(said, name) for name in MOST}, **said.keys}
 
 
-def _check_share(row: Row) -> None:
-    if row["space_id"] == row["found_in"]:
-        raise InvalidError("found_in", "must be another space")
-    check_tag(row["tag"])
-
-
 def _check_pair(row: Row) -> None:
     if row["memory_id"] == row["older_id"]:
         raise InvalidError("older_id", "must be another memory")
@@ -71,18 +65,40 @@ def _check_revision(row: Row) -> None:
     check_choice("type", row["type"], TYPES)
 
 
-def check_wordings() -> Check:
-    """Return what checks the wordings of one document, row by row."""
+def checks() -> dict[str, Check]:
+    """Return what checks the rows of one document, by their section, one row after the other.
+
+    That is what the columns' types leave open, and pages rely on.
+    """
+    return {
+        **_CHECKS,
+        "shares": _at_most(MOST_FOUND, "shares", "found_in", _check_share),
+        "wordings": _at_most(MOST_KEPT, "wordings", "memory_id", _check_wording),
+    }
+
+
+def _at_most(most: int, section: str, field: str, check: Check) -> Check:
+    """Return a check that lets no more than so many rows have the same id in a field."""
     counts: Counter[UUID] = Counter()
 
-    def check(row: Row) -> None:
-        _check_said(row)
-        counts[row["memory_id"]] += 1
-        if counts[row["memory_id"]] > MOST_KEPT:
-            raise InvalidError("memory_id", f"must be the same in at most {MOST_KEPT} wordings")
-        row["text_digest"] = text_digest(row["text"])
+    def check_and_count(row: Row) -> None:
+        check(row)
+        counts[row[field]] += 1
+        if counts[row[field]] > most:
+            raise InvalidError(field, f"must be the same in at most {most} {section}")
 
-    return check
+    return check_and_count
+
+
+def _check_share(row: Row) -> None:
+    if row["space_id"] == row["found_in"]:
+        raise InvalidError("found_in", "must be another space")
+    check_tag(row["tag"])
+
+
+def _check_wording(row: Row) -> None:
+    _check_said(row)
+    row["text_digest"] = text_digest(row["text"])
 
 
 def _check_said(row: Row) -> None:
@@ -91,13 +107,11 @@ def _check_said(row: Row) -> None:
     check_text(row["text"])
 
 
-# What the columns' types leave open, and pages rely on.
-CHECKS: dict[str, Check] = {
+_CHECKS: dict[str, Check] = {
     "themes": lambda row: check_slug(row["slug"]),
     "revisions": _check_revision,
     "notebooks": lambda row: check_title(row["title"]),
     "preferences": lambda row: parse_kept(row["document"]),
     "facts": _check_fact,
-    "shares": _check_share,
     "possible_updates": _check_pair,
 }

@@ -34,7 +34,7 @@ from memory.record.journal import record
 from memory.spaces.spaces import EDITABLE, create_space, lock_spaces, update_space
 from memory.transfer.export import columns_of, sections
 from memory.transfer.export_file import Document, Row, place_of
-from memory.transfer.import_rows import CHECKS, Check, check_wordings, prepared
+from memory.transfer.import_rows import Check, checks, prepared
 
 # What stays behind: tokens, whose secrets are not in the document, as the keys of providers are not; the models of the
 # server it comes from; and a chain of events that only that server's own record can vouch for.
@@ -75,7 +75,7 @@ def import_document(
     _keep_writers_away(session, user_id)
     _check_empty(session, user_id, now)
     spaces = _Spaces(session, user_id, soft_cap, check_policy, now, actor)
-    checks = {**CHECKS, "cells": check_cell, "wordings": check_wordings()}
+    by_section = {**checks(), "cells": check_cell}
     counts: dict[str, int] = {}
     replaced: dict[UUID, UUID] = {}
     for table in restored_tables():
@@ -86,7 +86,7 @@ def import_document(
             counts[table.name] = spaces.take(rows)
             continue
         counts[table.name] = 0
-        for batch in portions(spaces.placed(table.name, rows, checks.get(table.name)), _AT_ONCE):
+        for batch in portions(spaces.placed(table.name, rows, by_section.get(table.name)), _AT_ONCE):
             _insert(session, table, user_id, batch, counts[table.name] + 1)
             counts[table.name] += len(batch)
             on_rows(len(batch))

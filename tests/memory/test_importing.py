@@ -374,6 +374,12 @@ def _within_itself(document):
     return document
 
 
+def _eight_more_shares(document):
+    [share] = document["shares"]
+    document["shares"] += [{**share, "tag": f"rent {n}"} for n in range(8)]
+    return document
+
+
 def _a_hundred_more_wordings(document):
     [wording] = document["wordings"]
     document["wordings"] += [{**wording, "text": f"Ada wants aisle seat {n}"} for n in range(100)]
@@ -437,6 +443,7 @@ def _circle(document):
         (_circle, r"supersedes itself"),
         (_set("shares", found_in=NOBODY), r"shares, row 1, found_in: there is no such space in the document"),
         (_within_itself, r"shares, row 1, found_in: must be another space"),
+        (_eight_more_shares, r"shares, row 9, found_in: must be the same in at most 8 shares"),
         (_set("shares", tag=" "), r"shares, row 1, tag: must not be empty"),
         (_drop("memories", "text"), r"memories, row 4, text: Field required"),
         (_set("spaces", policy={"alpha": "much"}), r"spaces, row 2, policy: alpha"),
