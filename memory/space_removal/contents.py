@@ -18,7 +18,7 @@ from memory.errors import InvalidError
 from memory.ids import among
 from memory.keys import Keys
 from memory.lineage.summing_up import summaries_naming
-from memory.models import STATUSES, Conversation, Entity, Fact, Forgotten, Memory, Message, Space, Token
+from memory.models import STATUSES, Conversation, Entity, Fact, Forgotten, Memory, Message, Share, Space, Token
 from memory.redaction.tombstones import Graveyard, graveyard, undo_ends
 from memory.spaces.spaces import DEFAULT_SPACE, get_space
 
@@ -109,6 +109,12 @@ def _open_tokens(space: Space) -> Select[UUID]:
     return _within(space, Token, Token.id).where(Token.revoked_at.is_(None))
 
 
+def _shares(space: Space) -> Select[int]:
+    """Return what counts the shares from a space and into it."""
+    either = or_(Share.space_id == space.id, Share.found_in == space.id)
+    return select(func.count()).where(Share.user_id == space.user_id, either)
+
+
 def _renamed(space: Space, pool: Space) -> Select[UUID]:
     taken = _within(pool, Conversation, Conversation.external_id).order_by(None)
     return _within(space, Conversation, Conversation.id).where(Conversation.external_id.in_(taken))
@@ -192,6 +198,7 @@ def count(session: Session, space: Space, pool: Space, stones: Graveyard, now: d
         "facts_true": facts["true_now"],
         "facts_elsewhere": elsewhere,
         "tokens": len(tokens),
+        "shares": session.scalar(_shares(space)) or 0,
         "forgotten": len(forgotten),
     }
     may_go = space.id != pool.id and space.slug != DEFAULT_SPACE
@@ -270,7 +277,12 @@ def _plans(
     """Return how many of each thing each choice touches, by the names that a removal answers with."""
     taken = select(func.count()).select_from(_renamed(space, pool).order_by(None).subquery())
     renamed = {"conversations_renamed": session.scalar(taken) or 0}
-    gone = {"entities_dropped": total["entities"], "tokens_revoked": total["tokens"]}
+    gone = {
+        "entities_dropped": total["entities"],
+        "tokens_revoked": total["tokens"],
+        # None goes on from or to the space that takes the rest: more would be found by it than before.
+        "shares_ended": total["shares"],
+    }
     kept = gone
     if pool.slug != DEFAULT_SPACE:
         kept = {"entities_moved": total["entities"], **gone, "entities_dropped": 0}

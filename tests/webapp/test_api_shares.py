@@ -285,3 +285,24 @@ def test_a_share_goes_with_either_space(agent, ada, kitchen, work, share):
     agent.delete("/v1/spaces/work", contents="move", expect=expect)
     assert agent.get(shares_of(kitchen)).json == {"shares": []}
     assert agent.found(QUESTION) == []
+
+
+@pytest.mark.parametrize("removed", ["home", "work"])
+@pytest.mark.parametrize("choice", ["move", "archive", "forget"])
+def test_shares_end_with_either_space_and_that_is_said_before(agent, ada, share, removed, choice):
+    add_space(ada, "club")
+    found = agent.get(f"/v1/spaces/{removed}/contents", into="club").json
+    assert found["plans"][choice]["shares_ended"] == 1
+    answer = agent.delete(f"/v1/spaces/{removed}", contents=choice, into="club", expect=found["expect"])
+    assert (answer.status_code, answer.json["shares_ended"]) == (200, 1)
+    assert [agent.get(shares_of(space)).json["shares"] for space in ("club", *({"home", "work"} - {removed}))] == [
+        [],
+        [],
+    ]
+    assert SHARED not in agent.found(QUESTION, space="work" if removed == "home" else "club")
+
+
+def test_a_space_that_shares_more_than_was_said_is_not_removed(agent, kitchen, share):
+    expected = agent.get("/v1/spaces/home/contents").json["expect"]
+    agent.post(shares_of(kitchen), {"tag": "oven", "found_in": "work"})
+    assert agent.delete("/v1/spaces/home", contents="move", expect=expected).status_code == 409

@@ -126,7 +126,7 @@ def test_it_says_how_many_of_each_thing_there_are(standing):
 
 
 def test_it_says_what_each_choice_would_touch(standing):
-    gone = {"entities_dropped": 1, "tokens_revoked": 1}
+    gone = {"entities_dropped": 1, "tokens_revoked": 1, "shares_ended": 0}
     assert contents(standing.agent)["plans"] == {
         "move": {
             "memories_moved": 3,

@@ -338,6 +338,7 @@ class TouchedAnswer(BaseModel):
     entities_moved: int | None = None
     entities_dropped: int
     tokens_revoked: int
+    shares_ended: int
 
 
 class SharingAnswer(BaseModel):

@@ -45,6 +45,7 @@ _FATES: dict[str, tuple[tuple[str, str], str]] = {
     "entities_moved": (("entity", "entities"), "moved to {place}"),
     "entities_dropped": (("entity", "entities"), "dropped with it"),
     "tokens_revoked": (("token", "tokens"), "revoked"),
+    "shares_ended": (("share", "shares"), "ended: nothing is found by it any more"),
 }
 
 
