@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 
 from evals.tables import table
 from evals.timing import Latency, latency, timed
-from retrieval.hearing import UNREAD
+from retrieval.reading.hearing import UNREAD
 
 TOOL = "/v1/tools/memory_search"
 # An address that does no work: what it takes is the way there and back, through the same server.

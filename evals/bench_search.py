@@ -20,11 +20,11 @@ from evals.tables import table
 from evals.timing import Latency, latency, timed
 from memory.embedding.cache import CachedEmbedder
 from memory.storage.database import user_session
-from retrieval.candidates import Source
+from retrieval.lookup.candidates import Source
 from retrieval.policy import NAMED
 from retrieval.query import Dense, Query, Result
+from retrieval.ranking.types import Vector
 from retrieval.search import search
-from retrieval.types import Vector
 from tasks.runtime import Runtime
 
 WARM_UP = 20

@@ -30,7 +30,7 @@ def eval_reader(out: Path | None, epochs: int, persons: int | None, since: str |
     """Train what reads questions and notes together, on evals/reading: hours, with --since one."""
     # Imported here: torch takes seconds to load, which no other command should wait for.
     from evals import reader  # noqa: PLC0415
-    from retrieval.reader_model import WEIGHTS  # noqa: PLC0415
+    from retrieval.reading.model import WEIGHTS  # noqa: PLC0415
 
     try:
         blocks = read_blocks() if since is None else reader.further(since)
@@ -63,7 +63,7 @@ def eval_lighter_reader(out: Path | None, share: float, persons: int) -> None:
     """
     # As above.
     from evals import lighter, reader  # noqa: PLC0415
-    from retrieval.reader_model import WEIGHTS  # noqa: PLC0415
+    from retrieval.reading.model import WEIGHTS  # noqa: PLC0415
 
     blocks = drawn(read_blocks(), persons)
     with progress(None, "steps") as advance:
@@ -80,7 +80,7 @@ def eval_stops(out: Path | None, persons: int) -> None:
     """Fit where the reader in use may stop reading a note, on evals/reading: some minutes."""
     # Imported here as above; this also imports the code that runs the reader.
     from evals import stops  # noqa: PLC0415
-    from retrieval.reader_model import STOPS, save_stops  # noqa: PLC0415
+    from retrieval.reading.model import STOPS, save_stops  # noqa: PLC0415
 
     with progress(None, "pairs") as advance:
         fitted = stops.fit(drawn(read_blocks(), persons), on_pair=lambda _done, _of: advance(1))

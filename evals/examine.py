@@ -17,12 +17,12 @@ from evals.scores import Outcome, grouped
 from memory.embedding.base import EmbeddingError
 from memory.embedding.models import active_model
 from memory.storage.database import act_as
-from retrieval.about import meant
 from retrieval.policy import Policy
 from retrieval.query import DEFAULT_TOKEN_BUDGET, Dense, Query, QueryEmbedder, Result
+from retrieval.ranking.types import Vector
 from retrieval.search import search
-from retrieval.tokens import count
-from retrieval.types import Vector
+from retrieval.words.about import meant
+from retrieval.words.tokens import count
 from tasks.runtime import Runtime
 
 LIMIT = 10

@@ -31,7 +31,7 @@ from memory.portions import portions
 from memory.spaces.spaces import create_space, get_space, update_space
 from memory.storage.database import user_session
 from memory.writing.remember import remember_many
-from retrieval.tokens import count
+from retrieval.words.tokens import count
 
 ACTOR = "import"
 BATCH = 500

@@ -1,4 +1,4 @@
-"""Teach the reader (`retrieval.reading`) which notes answer which questions, from `evals/reading`.
+"""Teach the reader (`retrieval.reading.reading`) which notes answer which questions, from `evals/reading`.
 
 A cross-encoder (Nogueira and Cho 2019) that has learned from the questions of a web search which passage answers them
 is trained on: question and note together go through all layers, and the vector of the first token is weighed to one
@@ -26,7 +26,7 @@ from evals.blocks import Block, read_blocks, read_known_blocks
 from evals.lessons import BATCH, Lessons, Pair
 from evals.training import Steps, half, half_bits
 from memory.embedding.bundled import MINILM
-from retrieval.reader_model import LONGEST, SCALES, learned, open_cross_encoder
+from retrieval.reading.model import LONGEST, SCALES, learned, open_cross_encoder
 
 # When an existing reader is trained further, it also learns this many of the persons that it knows again, so as not to
 # forget them.
@@ -183,7 +183,7 @@ def further(since: str) -> list[Block]:
 
 
 def save(learner: Learner, blocks: Sequence[Block], path: Path) -> None:
-    """Write what `retrieval.reading.Reader` reads; the learner is left as that will compute.
+    """Write what `retrieval.reading.reading.Reader` reads; the learner is left as that will compute.
 
     Besides the weights that is how wide each channel of what goes into a product gets, and what comes out for a
     few pairs, by which a process proves that it computes the same.

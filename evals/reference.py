@@ -20,7 +20,7 @@ from evals.places import Place
 from evals.scores import Outcome, grouped
 from memory.storage.database import user_session
 from retrieval.policy import NAMED
-from retrieval.unspaced import telling
+from retrieval.words.unspaced import telling
 
 if TYPE_CHECKING:
     import bm25s

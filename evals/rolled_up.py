@@ -12,9 +12,9 @@ import numpy as np
 from evals.dataset import Collection, DataSet, Item, Question
 from memory.embedding.bundled import MINILM
 from memory.embedding.local import LocalEmbedder
-from retrieval.extract import tidy
-from retrieval.rollup import Group, grouped
-from retrieval.types import Vector
+from retrieval.history.extract import tidy
+from retrieval.history.rollup import Group, grouped
+from retrieval.ranking.types import Vector
 
 KIND = "rolled"
 

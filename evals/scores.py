@@ -7,7 +7,7 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 
 from evals.dataset import Question
-from retrieval.metrics import ndcg_at, precision_at, reciprocal_rank
+from retrieval.ranking.metrics import ndcg_at, precision_at, reciprocal_rank
 
 # With fewer right memories than this, they cannot fill the first five places.
 ENOUGH = 5

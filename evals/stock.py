@@ -21,7 +21,7 @@ from memory.models import Embedding, EmbeddingModel, Memory, Space
 from memory.spaces.spaces import create_space
 from memory.storage.database import make_engine, user_session
 from memory.texts.fingerprints import to_signed
-from retrieval.candidates import EXACT_SCAN_LIMIT
+from retrieval.lookup.candidates import EXACT_SCAN_LIMIT
 from tasks.runtime import Runtime
 
 SPACE = "bench"

@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 
 from evals.blocks import Block
 from evals.lessons import Lessons, Pair
-from retrieval.reader_model import WEIGHTS, Stop, gist, save_stops
-from retrieval.reading import Reader
-from retrieval.silence import SHOWN_EARLY
+from retrieval.ranking.silence import SHOWN_EARLY
+from retrieval.reading.model import WEIGHTS, Stop, gist, save_stops
+from retrieval.reading.reading import Reader
 
 # The layers after which reading may stop. After the first of them, a fifth of the notes that will not answer can be
 # told; after the last, most. The layers that follow are narrow, and a stop among them would cost as much as it saves.

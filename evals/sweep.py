@@ -24,7 +24,7 @@ from evals.policies import DEFAULT
 from evals.scores import scores
 from memory.ending import undisturbed
 from retrieval.policy import NAMED, Policy
-from retrieval.tokens import count
+from retrieval.words.tokens import count
 
 if TYPE_CHECKING:
     import optuna

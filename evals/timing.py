@@ -13,7 +13,7 @@ from typing import TypeVar
 from sqlalchemy import text
 from sqlalchemy.orm import Session, sessionmaker
 
-from retrieval.metrics import percentile
+from retrieval.ranking.metrics import percentile
 
 T = TypeVar("T")
 

@@ -28,7 +28,7 @@ from evals.timing import latency, timed
 from memory.remote.llm import ChatModel, ChatModelError, UselessAnswerError
 from retrieval.policy import NAMED
 from retrieval.query import DEFAULT_TOKEN_BUDGET
-from retrieval.tokens import count
+from retrieval.words.tokens import count
 
 BUNDLED = Path(__file__).with_name("tasks.json")
 WITH, WITHOUT = "with memory", "without memory"

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 from memory.embedding.base import EmbeddingError
 from retrieval.query import Dense
-from retrieval.types import Vector
+from retrieval.ranking.types import Vector
 
 logger = logging.getLogger(__name__)
 

@@ -34,7 +34,8 @@ class Policy:
     A hit's total is alpha * relevance + beta * recency + gamma * importance, each of these in [0, 1]. Among memories of
     one person something always seems a little alike, so nothing is found unless one candidate answers what is asked:
     notes in English are read together with the question, and what cannot be read must be about it by rules
-    (`retrieval.silence`). `docs/search.md` has the course of all that, `docs/tuning.md` why each number is what it is.
+    (`retrieval.ranking.silence`). `docs/search.md` has the course of all that, `docs/tuning.md` why each number is what
+    it is.
 
     Raises `PolicyError` for a number out of its range, and where no part of the total has a weight.
     """
@@ -43,7 +44,7 @@ class Policy:
 
     # --- the legs, and one relevance of both ---
 
-    # See `retrieval.fusion.fuse`.
+    # See `retrieval.ranking.fusion.fuse`.
     fusion: Fusion = "convex"
     legs: tuple[Leg, ...] = LEGS
     # The share of the semantic leg in `convex` and `minmax` fusion, among notes and where most candidates are turns of
@@ -111,7 +112,7 @@ class Policy:
     alone_reading: float = _within(0, 1, 0.8)
     # What was stored after the best comes before it, if it has such a cosine to it and is `certain_reading` likely to
     # answer, or `update_reading` where it says that something changed; where the question asks for what was, what was
-    # stored before it (`retrieval.versions`).
+    # stored before it (`retrieval.reading.versions`).
     update_cosine: float = _within(0, 1, 0.45)
     update_reading: float = _within(0, 1, 0.3)
     # What is not read after so many milliseconds stays unread.
@@ -122,9 +123,9 @@ class Policy:
 
     # --- asking more than once ---
 
-    # A question for up to so many things is asked for each by itself as well (`retrieval.decompose`).
+    # A question for up to so many things is asked for each by itself as well (`retrieval.words.decompose`).
     parts: int = _within(0, 10, 3)
-    # So many numbers and words that no memory has are looked for in another spelling (`retrieval.respelling`).
+    # So many numbers and words that no memory has are looked for in another spelling (`retrieval.lookup.respelling`).
     respellings: int = _within(0, 50, 4)
 
     # --- the order ---

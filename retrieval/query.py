@@ -12,9 +12,9 @@ from memory.embedding.likeness import reads_latin_alone, unrelated_cosine
 from memory.models import EmbeddingModel
 from memory.spaces.sharing import Shared
 from memory.storage.shelves import MEMORIES, Shelf
-from retrieval.dates import Period
+from retrieval.days.dates import Period
 from retrieval.policy import Policy
-from retrieval.types import Ranked, Vector
+from retrieval.ranking.types import Ranked, Vector
 
 MAX_QUERY = 8192
 DEFAULT_LIMIT = 10

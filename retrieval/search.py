@@ -16,31 +16,31 @@ from sqlalchemy.orm import Session
 
 from memory.spaces.sharing import Shared, shared_ids
 from memory.texts.scripts import one_form
-from retrieval import asked_period
-from retrieval.about import NOTHING_ASKED, meant, understand
-from retrieval.answers import asks_who, pictures, says_nothing, unquoted, unsigned
-from retrieval.budget import fit
-from retrieval.candidates import NO_KEYWORD_LEG, NO_SEMANTIC_LEG, KeywordLeg, SemanticLeg, Source, many_wait
 from retrieval.course import Course
-from retrieval.dates import Period
-from retrieval.decompose import parts_of
-from retrieval.from_now import words_for
-from retrieval.from_then import untold
-from retrieval.hearing import Hearing
-from retrieval.mmr import select as diversify
-from retrieval.phrases import quoted, says
+from retrieval.days import asked_period
+from retrieval.days.dates import Period
+from retrieval.days.from_now import words_for
+from retrieval.days.from_then import untold
+from retrieval.days.told_days import READ
+from retrieval.lookup.candidates import NO_KEYWORD_LEG, NO_SEMANTIC_LEG, KeywordLeg, SemanticLeg, Source, many_wait
+from retrieval.lookup.respelling import respelled, rewritten
+from retrieval.lookup.shelf_sql import SHARED
 from retrieval.policy import Policy
 from retrieval.query import MAX_QUERY, Dense, Hit, Query, Result
-from retrieval.respelling import respelled, rewritten
-from retrieval.scoring import in_talk, look_again, merged, rank, rank_by_time
-from retrieval.shelf_sql import SHARED
-from retrieval.told_days import READ
-from retrieval.types import Candidate, Ranked, Scored, Vector
-from retrieval.unspaced import is_unspaced, telling
-from retrieval.versions import asked_for_first
+from retrieval.ranking.mmr import select as diversify
+from retrieval.ranking.scoring import in_talk, look_again, merged, rank, rank_by_time
+from retrieval.ranking.types import Candidate, Ranked, Scored, Vector
+from retrieval.reading.hearing import Hearing
+from retrieval.reading.versions import asked_for_first
+from retrieval.shown.budget import fit
+from retrieval.words.about import NOTHING_ASKED, meant, understand
+from retrieval.words.answers import asks_who, pictures, says_nothing, unquoted, unsigned
+from retrieval.words.decompose import parts_of
+from retrieval.words.phrases import quoted, says
+from retrieval.words.unspaced import is_unspaced, telling
 
 if TYPE_CHECKING:
-    from retrieval.reading import Reader
+    from retrieval.reading.reading import Reader
 
 logger = logging.getLogger(__name__)
 

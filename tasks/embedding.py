@@ -15,7 +15,7 @@ from redis.exceptions import RedisError
 from memory.clock import utc_now
 from memory.embedding.indexes import maintain_indexes
 from memory.remote.breaker import Breaker
-from retrieval.candidates import EXACT_SCAN_LIMIT
+from retrieval.lookup.candidates import EXACT_SCAN_LIMIT
 from tasks.app import huey, runtime
 
 logger = logging.getLogger(__name__)

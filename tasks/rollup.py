@@ -17,8 +17,8 @@ from memory.storage.database import user_session
 from memory.time_zones import user_zone
 from memory.writing.retention import BATCH, Aging, aging, put_away, still_aging
 from memory.writing.roll_ups import roll_up_of, say_anew
-from retrieval.rollup import INSTRUCTION, ROOM, Group, grouped
-from retrieval.vectors import unit_vectors
+from retrieval.history.rollup import INSTRUCTION, ROOM, Group, grouped
+from retrieval.lookup.vectors import unit_vectors
 from tasks.app import runtime
 from tasks.embedding import nudge
 

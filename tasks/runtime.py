@@ -23,7 +23,7 @@ from memory.remote.redis_link import RedisLink
 from tasks.store import Store, open_store
 
 if TYPE_CHECKING:
-    from retrieval.reading import Reader
+    from retrieval.reading.reading import Reader
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +41,7 @@ class Runtime(Store):
         if self.settings.embedding_model == NO_LOCAL_MODEL:
             return None
         # Here, as what runs it takes half a second to load, which most commands need not wait for.
-        from retrieval.reading import shared_reader  # noqa: PLC0415
+        from retrieval.reading.reading import shared_reader  # noqa: PLC0415
 
         return shared_reader()
 

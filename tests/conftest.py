@@ -41,7 +41,7 @@ from memory.server.embedded import EmbeddedServer
 from memory.spaces.spaces import DEFAULT_SPACE, create_space
 from memory.storage.database import make_engine, user_session
 from retrieval.policy import Policy
-from retrieval.reading import Reader, shared_reader
+from retrieval.reading.reading import Reader, shared_reader
 from tasks.app import configure, huey
 from tasks.runtime import Runtime, build
 from webapp.cli.wiring import migrate

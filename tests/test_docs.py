@@ -65,7 +65,7 @@ def test_no_module_reads_the_environment_but_settings_and_the_queue():
 
 
 def test_importing_the_arithmetic_needs_no_database():
-    code = "import retrieval.mmr, retrieval.scoring, sys; sys.exit('sqlalchemy' in sys.modules)"
+    code = "import retrieval.ranking.mmr, retrieval.ranking.scoring, sys; sys.exit('sqlalchemy' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=False).returncode == 0
 
 

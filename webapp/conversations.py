@@ -20,7 +20,7 @@ from memory.messages.messages import Appended, Scribe
 from memory.messages.told_calls import Teller
 from memory.models import Conversation
 from memory.spaces.spaces import DEFAULT_SPACE
-from retrieval.tokens import count
+from retrieval.words.tokens import count
 from tasks.embedding import nudge
 from webapp.api.conversation_schemas import StreamHead, appended_json, conversation_json, merged_json
 from webapp.context import credential, request_id, runtime, session, utc_now

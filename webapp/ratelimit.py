@@ -14,10 +14,10 @@ from sqlalchemy.orm import Session
 from memory.accounts.rates import count_use
 from memory.models import Memory
 from memory.spaces.sharing import Shared
-from retrieval.passage import ELLIPSIS
 from retrieval.policy import Policy
 from retrieval.query import Hit, Query, Result
-from retrieval.tokens import count
+from retrieval.words.passage import ELLIPSIS
+from retrieval.words.tokens import count
 
 WINDOW = timedelta(minutes=1)
 LIMITED = "rate_limited"

@@ -15,10 +15,10 @@ from memory.record.journal import record
 STALE_AFTER = timedelta(hours=24)
 DEFAULT_TAU_DAYS = 7.0
 
-# Scores of a space that are missing or old. Recency is as in retrieval.scoring, exp(-age / tau); relevance is 0, as
-# there is no question. PostgreSQL refuses an exponential that is too small to hold instead of making it 0, so beyond
-# 700 tau (1e-304) age makes no difference. Rows are written in the order of their ids, as a search writes them. `old`
-# is read from indexes alone, or each write would read the wide rows of a whole space for a few of them.
+# Scores of a space that are missing or old. Recency is as in retrieval.ranking.scoring, exp(-age / tau); relevance is
+# 0, as there is no question. PostgreSQL refuses an exponential that is too small to hold instead of making it 0, so
+# beyond 700 tau (1e-304) age makes no difference. Rows are written in the order of their ids, as a search writes them.
+# `old` is read from indexes alone, or each write would read the wide rows of a whole space for a few of them.
 _REFRESH = text("""
 WITH old AS MATERIALIZED (
     SELECT m.id FROM memories m LEFT JOIN last_scores s ON s.user_id = m.user_id AND s.memory_id = m.id

@@ -11,8 +11,8 @@ from evals.blocks import Block, read_blocks
 from evals.lessons import Lessons
 from evals.narrower import HEADS, INNER, errors, leave_out, plan, sizes_of, without
 from evals.reader import Learner, save
-from retrieval.reader_model import WEIGHTS
-from retrieval.reading import Reader
+from retrieval.reading.model import WEIGHTS
+from retrieval.reading.reading import Reader
 
 EVEN = torch.ones(3).double()
 

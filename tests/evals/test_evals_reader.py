@@ -10,8 +10,8 @@ from evals import golden
 from evals.asked import drawn
 from evals.blocks import read_blocks
 from evals.reader import AGAIN, Learner, further, learn, rounded, save
-from retrieval.reader_model import WEIGHTS, learned
-from retrieval.reading import Reader
+from retrieval.reading.model import WEIGHTS, learned
+from retrieval.reading.reading import Reader
 
 pytestmark = pytest.mark.slow
 

@@ -17,7 +17,7 @@ from memory.writing.remember import remember_many
 from retrieval.policy import Policy
 from retrieval.query import Query
 from retrieval.search import search
-from retrieval.words import LONGEST
+from retrieval.words.bm25 import LONGEST
 from tasks.runtime import Runtime
 
 # Not by importing it, as every process of the tests reads this file, and one of them runs it.

@@ -8,8 +8,8 @@ import pytest
 from evals import stops
 from evals.blocks import read_blocks
 from evals.lessons import Lessons
-from retrieval.reader_model import read_stops, save_stops
-from retrieval.reading import HOPELESS, Reader
+from retrieval.reading.model import read_stops, save_stops
+from retrieval.reading.reading import HOPELESS, Reader
 
 
 def test_the_regression_finds_what_tells_the_rows_apart():

@@ -24,7 +24,7 @@ from evals.sweep import Sweep, Trial, sweep
 from evals.sweep_report import draw, reasons, to_text, to_values
 from retrieval.policy import NAMED, Policy
 from retrieval.query import QueryEmbedder, Result
-from retrieval.types import Vector
+from retrieval.ranking.types import Vector
 from tasks.runtime import Runtime
 
 pytestmark = pytest.mark.slow

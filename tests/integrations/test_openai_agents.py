@@ -26,7 +26,7 @@ from api_server import served
 from memory.clock import utc_now
 from memory.drafts.drafts import Draft
 from memory.writing.remember import remember_many
-from retrieval.tokens import count
+from retrieval.words.tokens import count
 
 pytestmark = pytest.mark.slow
 

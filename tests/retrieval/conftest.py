@@ -11,7 +11,7 @@ from evals.stock import model_of, stock
 from memory.storage.database import user_session
 from retrieval.policy import NAMED, policy_from
 from retrieval.query import Dense, Query
-from retrieval.reading import shared_reader
+from retrieval.reading.reading import shared_reader
 from retrieval.search import search
 
 NOW = datetime(2026, 6, 1, tzinfo=UTC)

@@ -9,7 +9,7 @@ from uuid import UUID
 import numpy as np
 from hypothesis import strategies as st
 
-from retrieval.types import Candidate, Ranked, Score, Scored
+from retrieval.ranking.types import Candidate, Ranked, Score, Scored
 
 NOW = datetime(2024, 7, 10, 12, tzinfo=UTC)  # a Wednesday
 

@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from retrieval.about import NOTHING_ASKED, Asked, _is_german, meant, understand, without_names
-from retrieval.words import Question
+from retrieval.words.about import NOTHING_ASKED, Asked, _is_german, meant, understand, without_names
+from retrieval.words.bm25 import Question
 
 EVALS = Path(__file__).parents[2] / "evals"
 

@@ -4,8 +4,8 @@ import time
 
 import pytest
 
-from retrieval.answers import asks_who, says_an_amount, wants_an_amount, wants_several
-from retrieval.phrases import quoted, says
+from retrieval.words.answers import asks_who, says_an_amount, wants_an_amount, wants_several
+from retrieval.words.phrases import quoted, says
 
 
 @pytest.mark.parametrize(

@@ -4,8 +4,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from retrieval_builders import ranked
 
-from retrieval.budget import LONG_TEXT_TOKENS, fit
-from retrieval.tokens import count
+from retrieval.shown.budget import LONG_TEXT_TOKENS, fit
+from retrieval.words.tokens import count
 
 LONG = "word " * (LONG_TEXT_TOKENS + 50)
 

@@ -10,9 +10,9 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from retrieval_builders import ranked
 
-from retrieval.budget import Fitted, fit
-from retrieval.context import ADVICE, MARK, Assembled, Known, assemble, is_recalled
-from retrieval.tokens import count
+from retrieval.shown.budget import Fitted, fit
+from retrieval.shown.context import ADVICE, MARK, Assembled, Known, assemble, is_recalled
+from retrieval.words.tokens import count
 
 FENCE = "k7Qm2xVb9TfR"
 

@@ -8,10 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from retrieval_builders import NOW
 
-from retrieval.asked_days import parse
-from retrieval.asked_period import alone
-from retrieval.dates import DateHint, Period, match
-from retrieval.told_days import says_another
+from retrieval.days.asked_days import parse
+from retrieval.days.asked_period import alone
+from retrieval.days.dates import DateHint, Period, match
+from retrieval.days.told_days import says_another
 
 ZONES = [UTC, *map(ZoneInfo, ("Pacific/Kiritimati", "Pacific/Apia", "Pacific/Pago_Pago", "America/Santiago"))]
 

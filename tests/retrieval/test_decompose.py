@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from retrieval.decompose import parts_of
+from retrieval.words.decompose import parts_of
 
 
 @pytest.mark.parametrize(

@@ -8,8 +8,8 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from retrieval import tokens
-from retrieval.extract import LONGEST, Sentence, compose, rank, sentences
+from retrieval.history.extract import LONGEST, Sentence, compose, rank, sentences
+from retrieval.words import tokens
 
 
 def texts(content: str) -> list[str]:

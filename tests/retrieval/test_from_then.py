@@ -7,8 +7,8 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from retrieval.asked_period import alone
-from retrieval.from_then import tells, untold
+from retrieval.days.asked_period import alone
+from retrieval.days.from_then import tells, untold
 
 # A Tuesday.
 KEPT = datetime(2026, 3, 3, 12, tzinfo=UTC)

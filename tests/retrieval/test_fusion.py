@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from retrieval_builders import candidate, candidate_lists
 
-from retrieval.fusion import evidence, fuse, keyword_share, rrf_score, speaks_by_meaning
 from retrieval.policy import FUSIONS, LEGS, Policy
+from retrieval.ranking.fusion import evidence, fuse, keyword_share, rrf_score, speaks_by_meaning
 
 policies = st.builds(
     Policy,

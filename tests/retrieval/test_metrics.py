@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from retrieval.metrics import ndcg_at, percentile, precision_at, reciprocal_rank
+from retrieval.ranking.metrics import ndcg_at, percentile, precision_at, reciprocal_rank
 
 RANKED = ["a", "b", "c", "d"]
 

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from retrieval_builders import scored
 
-from retrieval.mmr import select
+from retrieval.ranking.mmr import select
 
 
 def ids(hits):

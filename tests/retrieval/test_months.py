@@ -7,10 +7,10 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from shelf import Shelf
 
-from retrieval.asked_days import parse
-from retrieval.asked_period import alone
-from retrieval.months import ABROAD
-from retrieval.told_days import told_in
+from retrieval.days.asked_days import parse
+from retrieval.days.asked_period import alone
+from retrieval.days.months import ABROAD
+from retrieval.days.told_days import told_in
 
 NOW = datetime(2026, 11, 28, 12, tzinfo=UTC)
 

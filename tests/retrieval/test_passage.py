@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from retrieval.passage import ELLIPSIS, found_in, passage
-from retrieval.tokens import count
+from retrieval.words.passage import ELLIPSIS, found_in, passage
+from retrieval.words.tokens import count
 
 FILLER = "The committee talked at length about the roof and who would pay for it. "
 LONG = FILLER * 60 + "The hint of the backup tape is marzipan otter. " + FILLER * 60

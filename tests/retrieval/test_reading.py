@@ -8,11 +8,12 @@ import time
 import numpy as np
 import pytest
 
-from retrieval import reader_model, reading
-from retrieval.answers import what_asks
-from retrieval.reader_model import STOPS, WEIGHTS, Stop, read_stops, save_stops
-from retrieval.reading import HOPELESS, CannotReadError, Reader, shared_reader
-from retrieval.silence import SHOWN_EARLY
+from retrieval.ranking.silence import SHOWN_EARLY
+from retrieval.reading import model as reader_model
+from retrieval.reading import reading
+from retrieval.reading.model import STOPS, WEIGHTS, Stop, read_stops, save_stops
+from retrieval.reading.reading import HOPELESS, CannotReadError, Reader, shared_reader
+from retrieval.words.answers import what_asks
 
 SHOTS = "Rex, our old spaniel, had his rabies shot in May."
 AGE = "Rex, our spaniel, will be nine in May."

@@ -9,8 +9,8 @@ from uuid import UUID
 import numpy as np
 import pytest
 
-from retrieval.rollup import FEWEST, MOST, ROOM, grouped
-from retrieval.tokens import count
+from retrieval.history.rollup import FEWEST, MOST, ROOM, grouped
+from retrieval.words.tokens import count
 
 MARCH = datetime(2025, 3, 5, 9, tzinfo=UTC)
 

@@ -11,11 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from retrieval_builders import NOW, candidate, candidate_lists
 
-from retrieval.about import understand
 from retrieval.policy import NAMED, Policy
-from retrieval.scoring import in_talk, look_again, rank, recency, score
-from retrieval.silence import Judge
-from retrieval.words import Question
+from retrieval.ranking.scoring import in_talk, look_again, rank, recency, score
+from retrieval.ranking.silence import Judge
+from retrieval.words.about import understand
+from retrieval.words.bm25 import Question
 
 WEEK = 7 * 86_400.0
 AGES = st.floats(-1e9, 1e12)

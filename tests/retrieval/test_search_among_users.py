@@ -18,7 +18,7 @@ from memory.ids import new_id
 from memory.models import Conversation, Episode, Message
 from memory.storage.database import user_session
 from memory.storage.shelves import EPISODES, MEMORIES
-from retrieval.statements import keyword_statement, pool_statement, spelled_statement, wide_statement
+from retrieval.lookup.statements import keyword_statement, pool_statement, spelled_statement, wide_statement
 
 USERS, EACH = 14, 40
 LISTED = 12

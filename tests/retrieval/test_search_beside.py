@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from shelf import DIMENSIONS, NOW, Shelf
 
-from retrieval.reading import shared_reader
+from retrieval.reading.reading import shared_reader
 
 TEXTS = (
     "Tea is kept in the blue tin",

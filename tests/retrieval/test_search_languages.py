@@ -18,9 +18,9 @@ from memory.models import EmbeddingModel, Memory
 from memory.spaces.spaces import get_space
 from memory.storage.database import user_session
 from memory.writing.remember import remember
-from retrieval.candidates import from_binary
-from retrieval.extract import Sentence, rank
-from retrieval.nearest import neighbours_of
+from retrieval.history.extract import Sentence, rank
+from retrieval.lookup.candidates import from_binary
+from retrieval.lookup.nearest import neighbours_of
 from retrieval.policy import NAMED
 from retrieval.query import Dense, Query
 from retrieval.search import search

@@ -10,8 +10,8 @@ from sqlalchemy import text
 
 from memory.embedding.passages import passages
 from memory.models import EmbeddingModel, Memory
-from retrieval.nearest import neighbours_of
-from retrieval.reading import shared_reader
+from retrieval.lookup.nearest import neighbours_of
+from retrieval.reading.reading import shared_reader
 
 LONG = """\
 The pottery club met at seven in the old school. Nobody had brought the key for the store room, so the chairs came from

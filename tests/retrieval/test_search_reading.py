@@ -6,7 +6,7 @@ import pytest
 from shelf import NOW, Shelf, pointing
 
 from retrieval.policy import NAMED
-from retrieval.reading import shared_reader
+from retrieval.reading.reading import shared_reader
 
 TEXTS = (
     "Rex, our old spaniel, had his rabies shot in May",

@@ -12,12 +12,13 @@ import pytest
 from evals.examine import Vectors
 from evals.stock import model_of, stock
 from memory.storage.database import user_session
-from retrieval import respelling, slips
+from retrieval.lookup import respelling
+from retrieval.lookup.respelling import Spelling, rewritten
 from retrieval.policy import NAMED, policy_from
 from retrieval.query import Dense, Query
-from retrieval.reading import shared_reader
-from retrieval.respelling import Spelling, rewritten
+from retrieval.reading.reading import shared_reader
 from retrieval.search import search
+from retrieval.words import slips
 
 NOW = datetime(2026, 6, 1, tzinfo=UTC)
 NOTES = {

@@ -9,10 +9,10 @@ import pytest
 from shelf import NOW, Shelf
 from sqlalchemy import text
 
-from retrieval.candidates import NO_SEMANTIC_LEG, Source
+from retrieval.lookup.candidates import NO_SEMANTIC_LEG, Source
 from retrieval.policy import NAMED
 from retrieval.query import Query
-from retrieval.types import Score, Scored
+from retrieval.ranking.types import Score, Scored
 
 TEXTS = ("The boat lies in Lund", "The boat was painted in May", "The boat has a red sail")
 PATIENCE = 60.0

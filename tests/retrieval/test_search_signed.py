@@ -9,11 +9,11 @@ import pytest
 from evals.examine import Vectors
 from evals.stock import model_of, stock
 from memory.storage.database import user_session
-from retrieval.answers import signed
 from retrieval.policy import NAMED, policy_from
 from retrieval.query import Dense, Query
-from retrieval.reading import shared_reader
+from retrieval.reading.reading import shared_reader
 from retrieval.search import search
+from retrieval.words.answers import signed
 
 NOW = datetime(2026, 6, 1, tzinfo=UTC)
 NOTES = {

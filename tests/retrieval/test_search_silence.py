@@ -6,7 +6,7 @@ import pytest
 from shelf import Shelf
 
 from memory.storage.shelves import ENTITIES, EPISODES
-from retrieval.hearing import LOOKED_AT
+from retrieval.reading.hearing import LOOKED_AT
 from retrieval.search import WAITING
 
 TEXTS = (

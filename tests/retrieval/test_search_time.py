@@ -10,7 +10,7 @@ import pytest
 from shelf import NOW, Shelf
 from sqlalchemy import text
 
-from retrieval import candidates
+from retrieval.lookup import candidates
 
 KEPT = {
     "Ada keeps bees": "2025-05-31",

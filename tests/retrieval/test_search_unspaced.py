@@ -8,7 +8,7 @@ from importlib import import_module
 import pytest
 
 from memory.texts.scripts import UNSPACED
-from retrieval.unspaced import telling
+from retrieval.words.unspaced import telling
 
 migration = import_module("memory.migrations.versions.0019_unspaced")
 NOTES = {

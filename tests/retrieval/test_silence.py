@@ -7,11 +7,11 @@ from dataclasses import replace
 import pytest
 from retrieval_builders import candidate
 
-from retrieval.about import NOTHING_ASKED, understand
 from retrieval.policy import Policy
-from retrieval.silence import Judge
-from retrieval.types import Score, Scored
-from retrieval.words import Question
+from retrieval.ranking.silence import Judge
+from retrieval.ranking.types import Score, Scored
+from retrieval.words.about import NOTHING_ASKED, understand
+from retrieval.words.bm25 import Question
 
 POLICY = Policy(sure_reading=0.2, worded_reading=0.1, topic_reading=0.05, named_reading=0.4)
 

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 import pytest
 from shelf import Shelf
 
-from retrieval.asked_period import alone
+from retrieval.days.asked_period import alone
 
 NOW = datetime(2026, 11, 28, 12, tzinfo=UTC)
 

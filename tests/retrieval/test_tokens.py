@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from retrieval.tokens import _Text, count, cut
+from retrieval.words.tokens import _Text, count, cut
 
 # Whitespace runs, joined characters and special names are where prefixes and tokens disagree.
 pieces = st.sampled_from(

@@ -6,9 +6,9 @@ from datetime import UTC, datetime
 
 import pytest
 
-from retrieval.asked_period import alone
-from retrieval.months import with_months
-from retrieval.told_days import says, told_in
+from retrieval.days.asked_period import alone
+from retrieval.days.months import with_months
+from retrieval.days.told_days import says, told_in
 
 
 @pytest.mark.parametrize(

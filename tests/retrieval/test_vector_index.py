@@ -16,10 +16,10 @@ from memory.embedding.indexes import index_name, maintain_indexes
 from memory.models import EmbeddingModel
 from memory.storage.database import EF_SEARCH, make_engine, user_session
 from memory.storage.shelves import MEMORIES
-from retrieval.candidates import EXACT_SCAN_LIMIT, FILTERED_SCAN_LIMIT, LARGE_SPACE, Source
+from retrieval.lookup.candidates import EXACT_SCAN_LIMIT, FILTERED_SCAN_LIMIT, LARGE_SPACE, Source
+from retrieval.lookup.statements import approximate_statement
 from retrieval.policy import NAMED
 from retrieval.query import Dense, Query
-from retrieval.statements import approximate_statement
 
 NOW = datetime(2025, 6, 1, tzinfo=UTC)
 MANY = 3_000

@@ -12,8 +12,8 @@ from shelf import DIMENSIONS, Shelf
 from sqlalchemy import text
 
 from retrieval.policy import Policy
-from retrieval.reading import shared_reader
-from retrieval.versions import asked_for_first
+from retrieval.reading.reading import shared_reader
+from retrieval.reading.versions import asked_for_first
 
 PLAIN = Policy(beta=0.0, gamma=0.0)
 ASKED = "What is the hourly rate?"

@@ -8,11 +8,11 @@ from zoneinfo import ZoneInfo
 import pytest
 from shelf import Shelf
 
-from retrieval.asked_days import parse
-from retrieval.asked_period import alone
-from retrieval.dates import local
-from retrieval.told_days import says
-from retrieval.weekdays import said_in
+from retrieval.days.asked_days import parse
+from retrieval.days.asked_period import alone
+from retrieval.days.dates import local
+from retrieval.days.told_days import says
+from retrieval.days.weekdays import said_in
 
 ZONE = ZoneInfo("Europe/Berlin")
 MONDAY, WEDNESDAY, SATURDAY, SUNDAY = "2026-11-23", "2026-11-25", "2026-11-28", "2026-11-29"

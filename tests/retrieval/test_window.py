@@ -19,11 +19,11 @@ from memory.messages.messages import Scribe, append
 from memory.models import Conversation
 from memory.spaces.spaces import get_space
 from memory.storage.database import user_session
-from retrieval import turns
-from retrieval.recap import Recap, cut_to, usable
-from retrieval.tokens import count
-from retrieval.turns import Turn, fitting, groups, tool_ids
-from retrieval.window import Answer, History, Wish, draft, finish
+from retrieval.history import turns
+from retrieval.history.recap import Recap, cut_to, usable
+from retrieval.history.turns import Turn, fitting, groups, tool_ids
+from retrieval.history.window import Answer, History, Wish, draft, finish
+from retrieval.words.tokens import count
 
 # --- groups -----------------------------------------------------------------------------------------------------------
 

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from retrieval import times
 from retrieval.policy import Policy
-from retrieval.words import Question, TermCounts, score
+from retrieval.words import times
+from retrieval.words.bm25 import Question, TermCounts, score
 
 TEA = Question(["milk", "tea"], [2.0, 1.0], mean_length=4.0)
 

@@ -32,7 +32,7 @@ from memory.remote.redis_link import MOST_OWED, RedisLink
 from memory.spaces.spaces import get_space
 from memory.storage.database import user_session
 from memory.writing.remember import remember
-from retrieval.tokens import count
+from retrieval.words.tokens import count
 
 # Caches are each process's own here, and not the model.
 pytestmark = pytest.mark.usefixtures("one_bundled_model")

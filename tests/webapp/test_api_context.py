@@ -14,7 +14,7 @@ from chat_endpoint import chat_endpoint
 
 from memory.clock import utc_now
 from memory.remote.llm import ChatModel
-from retrieval.tokens import count
+from retrieval.words.tokens import count
 
 STRATEGIES = ["truncate", "window", "summarise", "hybrid"]
 TOPICS = ["bees", "the garden wall", "a trip to Lisbon", "the tax return", "learning the cello"]

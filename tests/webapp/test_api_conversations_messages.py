@@ -10,7 +10,7 @@ from api_agent import NOBODYS_ID, add_space, fields, rows
 from api_talk import CONVERSATIONS, Talk
 
 from memory.clock import utc_now
-from retrieval.tokens import count
+from retrieval.words.tokens import count
 
 AHEAD = "9999-05-01T10:00:00Z"
 

@@ -11,7 +11,7 @@ from api_agent import Agent, add_space, fields, memories_of, rows, three_memorie
 
 from memory.clock import utc_now
 from memory.embedding.providers import NO_LOCAL_MODEL
-from retrieval.tokens import count
+from retrieval.words.tokens import count
 from webapp.tools import TOOLS
 
 NAMES = {

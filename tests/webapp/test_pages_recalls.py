@@ -18,7 +18,7 @@ from memory.forgetting.forget import UNDO_WINDOW, forget
 from memory.models import Memory
 from memory.record.journal import record_tool_call
 from memory.record.recall_history import recalls_of
-from retrieval.nearest import neighbours_of
+from retrieval.lookup.nearest import neighbours_of
 
 TEXT = "The studio key hangs behind the blue door."
 OTHER = "The studio key lies under the mat."

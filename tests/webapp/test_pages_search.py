@@ -20,10 +20,10 @@ from sqlalchemy import update
 
 from memory.models import Space
 from memory.storage.database import user_session
-from retrieval.mmr import select
 from retrieval.policy import Policy
 from retrieval.query import Hit, Result
-from retrieval.types import Candidate, Ranked, Score, Scored
+from retrieval.ranking.mmr import select
+from retrieval.ranking.types import Candidate, Ranked, Score, Scored
 from webapp.pages.explain import NOTICES, explain
 
 

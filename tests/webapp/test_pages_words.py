@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from markupsafe import Markup
 
-from retrieval.passage import stem
+from retrieval.words.passage import stem
 from webapp.pages.words import LONG, ago, mark, ordinal, part
 
 NOW = datetime(2026, 5, 4, 12, tzinfo=UTC)

@@ -15,9 +15,9 @@ from memory.drafts.payloads import LARGEST_PAYLOAD
 from memory.embedding.models import active_model
 from memory.models import Conversation, EmbeddingModel
 from memory.remote.llm import ChatModelError
-from retrieval.recap import Question
-from retrieval.turns import Turn
-from retrieval.window import MOST_MESSAGES, Answer, History, Summary, Wish, draft, finish
+from retrieval.history.recap import Question
+from retrieval.history.turns import Turn
+from retrieval.history.window import MOST_MESSAGES, Answer, History, Summary, Wish, draft, finish
 from webapp.api.blueprint import api_blueprint
 from webapp.api.conversation_answers import FittedAnswer, StateAnswer
 from webapp.api.conversation_schemas import ConversationPath, ShownFormat, history_json

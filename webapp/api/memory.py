@@ -15,9 +15,9 @@ from memory.redaction.fact_texts import sentence
 from memory.spaces import incognito
 from memory.spaces.spaces import update_space
 from memory.spaces.themes import create_theme, describe_theme, get_theme, list_themes, page_themes
-from retrieval.budget import Fitted
-from retrieval.context import Known, assemble
-from retrieval.tokens import count
+from retrieval.shown.budget import Fitted
+from retrieval.shown.context import Known, assemble
+from retrieval.words.tokens import count
 from webapp.api.answers import (
     ContextAnswer,
     DeletedThemeAnswer,

@@ -14,7 +14,7 @@ from memory.errors import NotFoundError, RefusedError
 from memory.models import Preferences
 from memory.preferences import preferences
 from memory.preferences.document import parse_kept
-from retrieval.tokens import count
+from retrieval.words.tokens import count
 from webapp.api.account_answers import (
     DeletedPreferencesAnswer,
     PreferencesAnswer,

@@ -15,7 +15,7 @@ from memory.extraction.extract import Extractor
 from memory.operators.jobs import count_building
 from memory.operators.operators import retry_failed_of_all
 from memory.remote.llm import ChatModel
-from retrieval.candidates import EXACT_SCAN_LIMIT
+from retrieval.lookup.candidates import EXACT_SCAN_LIMIT
 from tasks.runtime import Runtime
 from webapp.cli.running import migrated_runtime
 

@@ -11,7 +11,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from retrieval.tokens import tokenizer
+from retrieval.words.tokens import tokenizer
 from tasks.runtime import Runtime
 
 logger = logging.getLogger(__name__)

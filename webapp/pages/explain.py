@@ -7,12 +7,12 @@ from collections.abc import Iterator, Set
 from dataclasses import dataclass
 from datetime import timedelta
 
-from retrieval.dates import Period, local
-from retrieval.fusion import speaks_by_meaning
-from retrieval.passage import stems
+from retrieval.days.dates import Period, local
 from retrieval.policy import Policy
 from retrieval.query import Hit, Result
-from retrieval.times import says_change
+from retrieval.ranking.fusion import speaks_by_meaning
+from retrieval.words.passage import stems
+from retrieval.words.times import says_change
 from webapp.context import zone
 from webapp.pages.words import ordinal
 from webapp.ratelimit import LIMITED

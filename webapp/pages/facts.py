@@ -15,7 +15,7 @@ from pydantic import BaseModel, Field, ValidationError
 from memory.errors import InvalidError, RefusedError
 from memory.facts.facts import FactFilters, FactPage, Statement, count_extracted
 from memory.reading.browse import Source, find_sources
-from retrieval.dates import local, midnight
+from retrieval.days.dates import local, midnight
 from webapp.api.schemas import Line
 from webapp.context import credential, session, utc_now, zone
 from webapp.facts import Kept, correct_fact, delete_extracted, delete_fact, find_facts, readable_fact, state_fact

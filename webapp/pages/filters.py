@@ -13,7 +13,7 @@ from flask import Flask, current_app, g, request, url_for
 from jinja2.ext import Extension
 
 from memory.time_zones import short_name
-from retrieval.dates import local
+from retrieval.days.dates import local
 from webapp.context import runtime, utc_now, zone
 from webapp.htmx import asked_address
 from webapp.operations import told_vector

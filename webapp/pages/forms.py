@@ -15,7 +15,7 @@ from memory.drafts.drafts import Draft
 from memory.errors import InvalidError
 from memory.reading.browse import Filters, Order
 from memory.spaces.spaces import DEFAULT_SPACE
-from retrieval.dates import local, midnight
+from retrieval.days.dates import local, midnight
 from webapp.api.schemas import EmbeddingState, Limit, Line, MemoryStatus, MemoryType, Question
 from webapp.context import utc_now, zone
 

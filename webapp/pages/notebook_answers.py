@@ -15,10 +15,10 @@ from memory.models import Memory, Space, Theme
 from memory.spaces.incognito import closed_by_default
 from memory.spaces.sharing import Shared
 from memory.spaces.spaces import list_spaces
-from retrieval.dates import Period
+from retrieval.days.dates import Period
 from retrieval.policy import Policy
 from retrieval.query import Hit, Result
-from retrieval.types import Candidate, Ranked, Score, Scored
+from retrieval.ranking.types import Candidate, Ranked, Score, Scored
 from webapp.context import credential, session, utc_now
 from webapp.operations import is_incognito
 

@@ -10,7 +10,7 @@ from uuid import UUID
 from memory.errors import InvalidError
 from memory.models import Space
 from memory.notebooks import figures
-from retrieval.dates import local
+from retrieval.days.dates import local
 from webapp.context import credential, local_now, session, zone
 from webapp.operations import space_for
 from webapp.pages.notebook_answers import closed_spaces

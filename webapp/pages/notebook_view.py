@@ -23,10 +23,10 @@ from memory.redaction.redaction import REDACTED, Secrets, secrets_of
 from memory.spaces.spaces import DEFAULT_SPACE
 from memory.texts.fingerprints import normalise
 from memory.writing.trace import Neighbour, Outcome, Trace
-from retrieval.budget import fit
-from retrieval.context import assemble
 from retrieval.policy import Policy, PolicyError
-from retrieval.tokens import count
+from retrieval.shown.budget import fit
+from retrieval.shown.context import assemble
+from retrieval.words.tokens import count
 from webapp.context import credential, session, utc_now, zone
 from webapp.operations import is_incognito, space_for, told_vector
 from webapp.pages.explain import Answer, Explained, explain

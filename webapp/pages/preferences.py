@@ -16,7 +16,7 @@ from memory.models import Preferences
 from memory.preferences import preferences
 from memory.preferences.document import Place, parse
 from memory.preferences.preferences import Version
-from retrieval.tokens import count
+from retrieval.words.tokens import count
 from webapp.context import credential, session, utc_now
 from webapp.htmx import render
 from webapp.operations import is_incognito, refuse_in_incognito, space_for

@@ -19,9 +19,9 @@ from memory.spaces.sharing import Sharing, found_in_of
 from memory.spaces.spaces import DEFAULT_SPACE, SpaceOffer, offer_spaces
 from memory.spaces.themes import check_theme, list_themes
 from memory.writing.trace import Neighbour, Outcome
-from retrieval.elsewhere import spaces_with_words
-from retrieval.passage import stem, stems
+from retrieval.lookup.elsewhere import spaces_with_words
 from retrieval.query import MAX_QUERY
+from retrieval.words.passage import stem, stems
 from webapp.context import credential, session, utc_now
 from webapp.operations import incognito_spaces, is_incognito, visible_entry
 from webapp.pages.forms import BrowseForm, SearchForm

@@ -12,7 +12,7 @@ from flask import Response
 from memory.embedding.models import active_model
 from memory.reading.browse import Entry, get_entry
 from memory.record.recall_history import PARTS, Recall, recalls_of
-from retrieval.nearest import neighbours_of
+from retrieval.lookup.nearest import neighbours_of
 from retrieval.policy import NAMED
 from webapp.context import credential, session, utc_now
 from webapp.htmx import render

@@ -18,7 +18,7 @@ from memory.models import ToolCall
 from memory.record.audit import EventFilters, Verification, list_events, to_head, verify
 from memory.record.tool_calls import OPERATIONS, CallFilters, UsePage, affected_paths, get_call, list_calls, uses
 from memory.redaction.shown_calls import ShownCall
-from retrieval.dates import midnight
+from retrieval.days.dates import midnight
 from webapp.api.schemas import Line
 from webapp.context import credential, local_now, session, utc_now, zone
 from webapp.htmx import render

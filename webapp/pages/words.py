@@ -6,7 +6,7 @@ from datetime import datetime
 
 from markupsafe import Markup, escape
 
-from retrieval.passage import ELLIPSIS, found_in, passage
+from retrieval.words.passage import ELLIPSIS, found_in, passage
 
 _UNITS = (
     (31_557_600, "year"),

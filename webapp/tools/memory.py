@@ -13,7 +13,7 @@ from memory.drafts.drafts import Draft
 from memory.errors import InvalidError
 from memory.reading.browse import possible_updates, where_said
 from memory.spaces.themes import list_themes
-from retrieval.dates import local
+from retrieval.days.dates import local
 from retrieval.policy import Policy
 from retrieval.query import Hit, Result
 from webapp.api.schemas import (

@@ -8,9 +8,9 @@ from flask import g
 
 from memory.models import Theme
 from memory.spaces.themes import spoken
-from retrieval.fusion import speaks_by_meaning
 from retrieval.policy import Policy
 from retrieval.query import Hit, Result
+from retrieval.ranking.fusion import speaks_by_meaning
 from webapp.context import credential
 from webapp.ratelimit import LIMITED
 

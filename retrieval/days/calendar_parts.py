@@ -1,0 +1,117 @@
+"""Parts of the calendar that a question tells by their place: "the end of last month", "late 2025", "on the 30th"."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from datetime import UTC, date, datetime, timedelta
+
+from retrieval.days.dates import DateHint, hint_of, month_start, unit_days, zone_of
+from retrieval.days.months import YEAR_TEXT
+
+# Which of them is meant, by how many lie between it and that of now.
+_BACK = {"last": 1, "past": 1, "this": 0, "the": 0, "next": -1, "coming": -1}
+_WHICH = "|".join(_BACK)
+# By the first letters of a part: which share it is, and of how many.
+_SHARES = {"ear": (0, 3), "beg": (0, 3), "sta": (0, 3), "mid": (1, 3), "lat": (2, 3), "end": (2, 3)}
+_SHARES |= {"fir": (0, 2), "sec": (1, 2)}
+_PART = re.compile(
+    rf"""\b(?:the\s+)?(?:very\s+)?
+    (?:(?P<part>early|mid|late)(?:\s+in)?
+      | (?P<part_of>beginning|start|middle|end|rest|remainder|(?:first|second)\s+half)\s+of)
+    [\s-]+(?:(?P<which>{_WHICH})\s+(?P<unit>week|month|quarter|year)\b(?!\s+(?:of\b|{YEAR_TEXT}\b))
+      | (?:the\s+year\s+)?(?P<year>{YEAR_TEXT})\b)""",
+    re.IGNORECASE | re.VERBOSE,
+)
+_COUNTS = ("first", "second", "third", "fourth", "last")
+# Without its year only where its number says that it is none of a game or an hour.
+_QUARTER = re.compile(
+    rf"""\b(?:the\s+)?(?:Q(?P<number>[1-4])\b|(?P<count>{"|".join(_COUNTS)})\s+quarter\b(?=\s+of\b))
+    (?:,?\s+(?:of\s+)?(?:(?P<which>{_WHICH})\s+year\b(?!\s+{YEAR_TEXT})|(?:the\s+year\s+)?(?P<year>{YEAR_TEXT})\b))?""",
+    re.IGNORECASE | re.VERBOSE,
+)
+# With a noun behind it "the 3rd" is of that, and what was moved "to the 12th" was not then.
+_DAY = re.compile(
+    r"""\b(?:on|for|from|since)\s+(?P<said>the\s+(?P<day>\d\d?)(?:st|nd|rd|th))
+    (?=\s*(?:\Z|[?!.,;:]))""",
+    re.IGNORECASE | re.VERBOSE,
+)
+
+
+def part_told(now: datetime, question: str, *, gone: bool, coming: bool) -> tuple[DateHint, tuple[int, int]] | None:
+    """Return a part of a week, month, quarter or year that a question tells, and where; None where it tells none.
+
+    A third of a quarter or year is of whole months, and the last of a week begins on Friday. A quarter without its
+    year is the latest that has begun where what is `gone` is asked for or nothing that is `coming` may be, else the one
+    that is not over. "The start of the week" is any where neither is.
+    """
+    past = gone or not coming
+    for pattern, read in ((_PART, _part), (_QUARTER, _quarter)):
+        found = pattern.search(question)
+        if found is None or ((found["which"] or "").lower() == "the" and not (gone or coming)):
+            continue
+        try:
+            hint = read(found, now, past=past)
+        except (OverflowError, ValueError):  # beyond the calendar
+            continue
+        if hint is not None:
+            return hint, found.span()
+    return None
+
+
+def day_told(now: datetime, question: str) -> tuple[DateHint, tuple[int, int]] | None:
+    """Return the latest day that a question tells by its number alone, and where; None where it tells none."""
+    found = _DAY.search(question)
+    if found is None or not 1 <= (day := int(found["day"])) <= 31:
+        return None
+    today = now.date()
+    for months in range(3):  # One of two months that follow each other has 31 days.
+        try:
+            meant = month_start(today.year, today.month - months).replace(day=day)
+            if meant <= today:
+                hint = hint_of(meant, meant + timedelta(days=1), zone_of(now))
+                return (hint, found.span("said")) if hint is not None else None
+        except (OverflowError, ValueError):  # that month lacks the day, or is beyond the calendar
+            continue
+    return None
+
+
+def _part(found: re.Match[str], now: datetime, *, past: bool) -> DateHint | None:
+    """A share of a unit of the calendar; what is left of one, if not `past`, from now on."""
+    said = (found["part"] or found["part_of"]).lower()
+    unit = (found["unit"] or "year").lower()
+    if found["year"]:
+        first, behind = month_start(int(found["year"]), 1), month_start(int(found["year"]) + 1, 1)
+    else:
+        first, behind = unit_days(now.date(), unit, _BACK[found["which"].lower()])
+    if (share := _SHARES.get(said[:3])) is None:
+        hint = hint_of(first, behind, zone_of(now))
+        begun = hint is not None and hint.start is not None and hint.start < now < (hint.end or now)
+        return replace(hint, start=now.astimezone(UTC)) if hint is not None and begun and not past else hint
+    return hint_of(*_share_of(first, behind, *share, by_month=unit in {"quarter", "year"}), zone_of(now))
+
+
+def _share_of(first: date, behind: date, place: int, of: int, *, by_month: bool) -> tuple[date, date]:
+    """Return the days of the share at a `place` (from 0) among so many equal ones, in whole days or months."""
+    if by_month:
+        months = 12 * (behind.year - first.year) + behind.month - first.month
+        start, end = (first.month + months * each // of for each in (place, place + 1))
+        return month_start(first.year, start), month_start(first.year, end)
+    days = (behind - first).days
+    start, end = (days * each // of for each in (place, place + 1))
+    return first + timedelta(days=start), first + timedelta(days=end)
+
+
+def _quarter(found: re.Match[str], now: datetime, *, past: bool) -> DateHint | None:
+    count = (found["count"] or "").lower()
+    place = int(found["number"]) - 1 if found["number"] else min(_COUNTS.index(count), 3)
+    today = now.date()
+    if found["year"] or found["which"]:
+        year = int(found["year"]) if found["year"] else today.year - _BACK[found["which"].lower()]
+    elif count:
+        return None
+    else:
+        behind = month_start(today.year, 3 * place + 4)
+        year = today.year - (past and month_start(today.year, 3 * place + 1) > today) + (not past and behind <= today)
+    first = month_start(year, 3 * place + 1)
+    return hint_of(first, month_start(year, first.month + 3), zone_of(now))

@@ -1,0 +1,91 @@
+"""Times that a note tells from the day on which it was kept: "tomorrow", "in two weeks", "last summer"."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta, tzinfo
+from typing import NamedTuple
+
+from retrieval.days.dates import Period, local, match
+from retrieval.days.from_now import SEASONS, every_told
+from retrieval.days.months import with_months
+from retrieval.days.told_days import told_in
+
+# Words without one of which no such time is told, how long that is at least, and how far from the day of its note it is
+# at most: "the day after tomorrow", "in 30 days", "in 10 weeks", "18 months ago", "next year". None is sought beyond.
+_DAY = timedelta(hours=23)
+_REACHES = (
+    ("tomorrow | yesterday | today", _DAY, timedelta(days=3)),
+    ("day", _DAY, timedelta(days=31)),
+    ("week", 7 * _DAY, timedelta(weeks=11)),
+    ("month", 28 * _DAY, timedelta(days=580)),
+    (" | ".join(("year", *SEASONS)), 90 * _DAY, timedelta(days=1100)),
+)
+
+
+class Probe(NamedTuple):
+    """A query, in the form of the database, for notes that were kept in [start, end) and may tell a time from then."""
+
+    query: str
+    start: datetime
+    end: datetime
+
+
+def probes(period: Period) -> list[Probe]:
+    """Return what is looked for in notes that may tell a time within a period from the day on which they were kept."""
+    longest = max(part.end - part.start for part in period.parts or (period,))
+    return [
+        Probe(query, _moved(period.start, -reach), _moved(period.end, reach))
+        for query, least, reach in _REACHES
+        if least <= longest
+    ]
+
+
+def tells(period: Period, text: str, kept: datetime, zone: tzinfo) -> bool:
+    """Tell whether a text, kept at a moment, tells from then a time of a period, which is no longer than that.
+
+    >>> from datetime import UTC
+    >>> fourth, kept = (datetime(2026, 3, day, tzinfo=UTC) for day in (4, 3))
+    >>> day = Period(fourth, fourth + timedelta(days=1))
+    >>> [tells(day, text, kept, UTC) for text in ("Dentist tomorrow", "Dentist next week", "Dentist today")]
+    [True, False, False]
+    """
+    return any(
+        hint.start is not None and hint.end is not None and _is_of(part, hint.start, hint.end)
+        for hint, _ in every_told(local(kept, zone), text)
+        for part in period.parts or (period,)
+    )
+
+
+def tells_no_other(text: str, kept: datetime, zone: tzinfo) -> bool:
+    """Tell whether a text tells no day or month, and no time from then but that at which it was kept.
+
+    A year by itself stands for anything: a source, a model, a budget.
+
+    >>> from datetime import UTC
+    >>> kept = datetime(2026, 3, 3, tzinfo=UTC)
+    >>> [tells_no_other(text, kept, UTC) for text in ("Ran today", "Run tomorrow", "On 9 May")]
+    [True, False, False]
+    """
+    moment = local(kept, zone)
+    if any(told.month is not None for told in told_in(with_months(text))):
+        return False
+    return all(match(hint, moment) == 1 for hint, _ in every_told(moment, text))
+
+
+def untold(text: str, kept: datetime) -> str:
+    """Return a text without the times that it tells from the day on which it was kept."""
+    for _, found in every_told(kept, text):
+        text = f"{text[: found.start()]}{' ' * len(found[0])}{text[found.end() :]}"
+    return text
+
+
+def _is_of(period: Period, start: datetime, end: datetime) -> bool:
+    return start < period.end and period.start < end and end - start <= period.end - period.start
+
+
+def _moved(moment: datetime, by: timedelta) -> datetime:
+    """Return a moment moved; one beyond the calendar stays where it is."""
+    try:
+        return moment + by
+    except OverflowError:
+        return moment

@@ -1,0 +1,1 @@
+"""The arithmetic that makes an order of candidates, and tells when there is nothing to show."""

@@ -1,0 +1,1 @@
+"""Reading notes together with the question, to tell whether any of them answers."""

@@ -1,0 +1,1 @@
+"""How much of a ranking is shown, and as what."""
