@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
+from html import unescape
 from html.parser import HTMLParser
 
 VOID = {"area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "source", "track", "wbr"}
@@ -46,3 +48,8 @@ def problems_of(markup: str) -> list[str]:
     twice = [f"the id {name} twice" for name, count in reader.ids.items() if count > 1]
     missing = [f"no element has the id {name}" for name in sorted(reader.wanted - set(reader.ids))]
     return [*reader.problems, *(f"<{tag}> is never closed" for tag in reader.open), *twice, *missing]
+
+
+def words_of(page: str) -> str:
+    """Return the text of a page without markup, folded."""
+    return unescape(" ".join(re.sub(r"<[^>]*>", " ", page).split()))

@@ -12,8 +12,7 @@ from api_talk import Talk
 from flask import Flask
 from flask.testing import FlaskClient
 from pages_browser import HTMX, at_browser, flashes
-from pages_markup import problems_of
-from werkzeug.test import TestResponse
+from pages_markup import problems_of, words_of
 
 from webapp.pages.reading import LONGEST_SENT
 
@@ -56,10 +55,6 @@ def long_talk(app: Flask, archivist) -> Talk:
     return opened
 
 
-def _plain(response: TestResponse) -> str:
-    return unescape(" ".join(re.sub(r"<[^>]*>", " ", response.text).split()))
-
-
 def _sequences(markup: str) -> list[int]:
     return [int(number) for number in re.findall(r'id="m-(\d+)"', markup)]
 
@@ -76,12 +71,12 @@ def _link(markup: str, label: str) -> str:
 
 def test_an_empty_list_says_how_an_agent_posts(reader: FlaskClient) -> None:
     response = reader.get("/conversations")
-    assert "curl http://localhost/v1/conversations/$ID/messages" in _plain(response)
+    assert "curl http://localhost/v1/conversations/$ID/messages" in words_of(response.text)
     assert '<a href="/tokens">' in response.text
 
 
 def test_the_posting_that_the_empty_list_shows_works(reader: FlaskClient, agent: Agent) -> None:
-    opening, posting = re.findall(r"-d '(.*?)'", _plain(reader.get("/conversations")))
+    opening, posting = re.findall(r"-d '(.*?)'", words_of(reader.get("/conversations").text))
     opened = agent.post("/v1/conversations", json.loads(opening))
     posted = agent.post(f"/v1/conversations/{opened.json['id']}/messages", json.loads(posting))
     assert (opened.status_code, posted.status_code) == (201, 201)
@@ -90,7 +85,7 @@ def test_the_posting_that_the_empty_list_shows_works(reader: FlaskClient, agent:
 def test_the_list_tells_what_each_conversation_is(reader: FlaskClient, talk: Talk, ada) -> None:
     add_space(ada, "kitchen")
     talk.change(space="kitchen")
-    text = _plain(reader.get("/conversations"))
+    text = words_of(reader.get("/conversations").text)
     assert f"{SAID} kitchen 2 messages just now" in text
 
 
@@ -179,7 +174,7 @@ def test_the_lists_fragment_is_the_part_of_the_page(reader: FlaskClient, talk: T
 
 
 def test_a_conversation_is_read_in_its_order(reader: FlaskClient, talk: Talk) -> None:
-    text = _plain(reader.get(talk.page))
+    text = words_of(reader.get(talk.page).text)
     assert text.index(SAID) < text.index("Sage green")
     assert re.search(r"assistant #2 just now gpt-5-mini \d+ tokens", text)
 
@@ -200,7 +195,7 @@ def test_a_message_that_was_cut_says_so(reader: FlaskClient, talk: Talk) -> None
     lines = [{"role": "assistant"}, {"delta": "Half of"}]
     body = "\n".join(json.dumps(line) for line in lines) + "\n"
     assert talk.agent.ask("POST", f"{talk.path}/messages/stream", data=body).status_code == 201
-    assert re.search(r"cut off", _plain(reader.get(talk.page)))
+    assert re.search(r"cut off", words_of(reader.get(talk.page).text))
 
 
 def test_a_message_that_repeats_what_was_recalled_says_so(reader: FlaskClient, agent: Agent, talk: Talk) -> None:
@@ -296,7 +291,7 @@ def test_a_message_is_shown_as_it_was_sent(reader: FlaskClient, talk: Talk) -> N
     talk.say("", role="assistant", payload={"tool": "größe", "broken": "<b>"})
     page = reader.get(talk.page).text
     assert "It has no words of its own" in page
-    assert '{ "tool": "größe", "broken": "<b>" }' in _plain(reader.get(_link(page, "as it was sent")))
+    assert '{ "tool": "größe", "broken": "<b>" }' in words_of(reader.get(_link(page, "as it was sent")).text)
 
 
 def test_a_thought_is_called_one_and_no_call(reader: FlaskClient, talk: Talk) -> None:
@@ -313,7 +308,7 @@ def test_a_huge_payload_is_shown_in_part(reader: FlaskClient, agent: Agent, talk
     talk.say("", role="assistant", payload="x" * (LONGEST_SENT + 1))
     page = reader.get(f"{talk.page}/messages/3")
     assert len(page.text) < LONGEST_SENT + 50_000
-    assert f"cut off here, of {LONGEST_SENT + 3:,} characters" in _plain(page)
+    assert f"cut off here, of {LONGEST_SENT + 3:,} characters" in words_of(page.text)
     whole = re.search(r"<code>(/v1/conversations/\S+)</code>", page.text)
     assert whole is not None
     assert agent.get(whole[1]).json["payload"] == "x" * (LONGEST_SENT + 1)
@@ -415,7 +410,7 @@ def test_archiving_by_htmx_answers_with_the_changed_head(reader: FlaskClient, ta
 
 
 def test_a_deletion_says_first_what_it_takes_along(reader: FlaskClient, talk: Talk) -> None:
-    text = _plain(reader.get(f"{talk.page}/delete"))
+    text = words_of(reader.get(f"{talk.page}/delete").text)
     assert "2 messages and 1 episode go, for good." in text
     assert "1 memory learned from it stays, without the place where it was said." in text
     assert talk.head()["message_count"] == 2
@@ -464,7 +459,7 @@ def test_an_empty_page_is_well_formed(reader: FlaskClient) -> None:
 def test_the_episodes_of_a_conversation_are_listed(reader: FlaskClient, talk: Talk) -> None:
     page = reader.get(f"{talk.page}/episodes")
     assert (page.status_code, problems_of(page.text)) == (200, [])
-    assert f"{SAID} Sage green" in _plain(page)
+    assert f"{SAID} Sage green" in words_of(page.text)
     assert "waits for its vector" in page.text
     assert f"{talk.page}/episodes" in reader.get(talk.page).text
 

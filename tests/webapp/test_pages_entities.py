@@ -13,6 +13,7 @@ from api_talk import Talk
 from flask import Flask
 from flask.testing import FlaskClient
 from pages_browser import HTMX, at_browser, flashes
+from pages_markup import words_of
 from sqlalchemy import select
 from sqlalchemy import text as sql
 
@@ -56,11 +57,6 @@ def anna(reader: FlaskClient, agent: Agent, ada) -> str:
     return f"/entities/{in_memory(ada, agent, 'work', SENTENCE, 'Anna Bergström')['Anna Bergström']}"
 
 
-def words(text: str) -> str:
-    """Return the text of a page without markup, folded."""
-    return " ".join(re.sub(r"<[^>]*>", " ", text).split())
-
-
 @pytest.mark.parametrize(
     ("path", "said", "step"),
     [("/entities", "No entities yet", "Make a space"), ("/entities?space=default", "has no entities", "make one")],
@@ -72,7 +68,7 @@ def test_an_empty_list_says_where_entities_come_from(reader: FlaskClient, path: 
 
 
 def test_the_list_shows_name_type_space_mentions_and_the_newest_note(reader: FlaskClient, anna: str) -> None:
-    text = words(reader.get("/entities").text)
+    text = words_of(reader.get("/entities").text)
     assert "1 entity, the most mentioned first" in text
     assert "Anna Bergström Anna Bergström wants the north room." in text
     assert "person in work" in text
@@ -83,7 +79,7 @@ def test_a_mention_is_as_old_as_what_was_said(reader: FlaskClient, agent: Agent,
     then = (utc_now() - timedelta(days=21)).isoformat()
     memory = agent.store(SENTENCE, space="work", created_at=then)
     found = named(ada, "work", Origin(memory_id=UUID(memory)), SENTENCE, "Anna Bergström")
-    assert "in a memory 3 weeks ago" in words(reader.get(f"/entities/{found['Anna Bergström']}").text)
+    assert "in a memory 3 weeks ago" in words_of(reader.get(f"/entities/{found['Anna Bergström']}").text)
 
 
 def test_the_pool_says_that_it_has_none(reader: FlaskClient, anna: str) -> None:
@@ -192,7 +188,7 @@ def test_moving_to_where_one_of_the_name_is_merges_the_two(reader: FlaskClient, 
     twin = in_memory(ada, agent, "home", "Anna Bergström came for tea.", "Anna Bergström")["Anna Bergström"]
     response = reader.post(f"{anna}/space", data={"space": "home"})
     assert response.location == f"/entities/{twin}"
-    text = words(reader.get(response.location).text)
+    text = words_of(reader.get(response.location).text)
     assert "the two are one now" in text
     assert "2 mentions, newest first" in text
     assert reader.get(anna).status_code == 404
@@ -224,7 +220,7 @@ def test_another_users_entity_is_as_one_that_is_not_there(app: Flask, anna: str,
         for path in (anna, f"/entities/{uuid4()}")
     ]
     assert [answer.status_code for answer in answers] == [404, 404]
-    assert len({words(answer.text).partition("request")[0] for answer in answers}) == 1
+    assert len({words_of(answer.text).partition("request")[0] for answer in answers}) == 1
     assert "Anna" not in stranger.get("/entities").text
 
 
@@ -282,7 +278,7 @@ def test_a_mention_tells_questions_from_replies_and_leads_to_each(reader: FlaskC
         both = [Name("Anna Bergström", "person", each, 0.9) for each in (SENTENCE, "I asked Anna Bergström to wait.")]
         mention(session, ada.id, space_id, [(origin, both)], now=utc_now())
         entity_id = session.scalars(select(Entity.id).where(Entity.user_id == ada.id)).one()
-    text = words(reader.get(f"/entities/{entity_id}").text)
+    text = words_of(reader.get(f"/entities/{entity_id}").text)
     assert "to wait. replied in Rooms, message 2" in text
     assert "north room. said in Rooms, message 1" in text
 
@@ -293,6 +289,6 @@ def test_an_expired_memory_is_on_no_page_of_an_entity(reader: FlaskClient, agent
         expired = "UPDATE memories SET expires_at = now() - interval '1 s' WHERE text LIKE '%north room%'"
         session.execute(sql(expired))
     for path in (anna, "/entities", "/entities?q=Anna"):
-        text = words(reader.get(path).text)
+        text = words_of(reader.get(path).text)
         assert "for tea" in text
         assert "north room" not in text

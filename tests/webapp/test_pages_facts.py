@@ -10,6 +10,7 @@ import pytest
 from api_agent import add_space, rows
 from api_talk import Talk
 from pages_browser import at_browser
+from pages_markup import words_of
 
 from memory.clock import utc_now
 from memory.facts.facts import Statement, state
@@ -24,14 +25,10 @@ def reader(app, ada):
     return at_browser(app, ada)
 
 
-def words(response) -> str:
-    return " ".join(re.sub(r"<[^>]*>", " ", response.text).split())
-
-
 def stated(reader, **more):
     response = reader.post("/facts", data={**FACT, **more}, follow_redirects=True)
     assert response.status_code == 200
-    return words(response)
+    return words_of(response.text)
 
 
 def the_id(ada) -> str:
@@ -61,7 +58,7 @@ def test_a_newer_fact_takes_the_place_of_an_older_one(reader):
 def test_what_was_true_on_a_day_is_shown(reader, query, shown):
     stated(reader, since="2024-03-01")
     stated(reader, object="Lisbon", since="2024-06-01")
-    text = words(reader.get("/facts", query_string=query))
+    text = words_of(reader.get("/facts", query_string=query).text)
     assert {place for place in ("Bern", "Lisbon") if f"lives in {place}" in text} == shown
 
 
@@ -78,21 +75,21 @@ def test_what_is_known_is_said_so(reader):
 
 def test_a_fact_is_ended_and_stays_on_record(reader, ada):
     stated(reader)
-    page = words(reader.post(f"/facts/{the_id(ada)}/end", follow_redirects=True))
+    page = words_of(reader.post(f"/facts/{the_id(ada)}/end", follow_redirects=True).text)
     assert ("stays on record" in page, "lives in Bern" in page) == (True, False)
-    assert "lives in Bern" in words(reader.get("/facts?ended=yes"))
+    assert "lives in Bern" in words_of(reader.get("/facts?ended=yes").text)
 
 
 def test_a_fact_is_deleted(reader, ada):
     stated(reader)
-    assert "The fact is deleted." in words(reader.post(f"/facts/{the_id(ada)}/delete", follow_redirects=True))
+    assert "The fact is deleted." in words_of(reader.post(f"/facts/{the_id(ada)}/delete", follow_redirects=True).text)
     assert rows(ada, "SELECT 1 FROM facts") == []
 
 
 def test_a_field_that_does_not_fit_brings_the_form_back_as_it_was_filled(reader, ada):
     response = reader.post("/facts", data={**FACT, "predicate": " "})
     assert (response.status_code, 'value="Bern"' in response.text) == (422, True)
-    assert "What of it: must not be empty." in words(response)
+    assert "What of it: must not be empty." in words_of(response.text)
     assert rows(ada, "SELECT 1 FROM facts") == []
 
 
@@ -100,16 +97,16 @@ def test_with_memory_off_the_form_comes_back_and_says_so(reader, agent, ada):
     agent.patch("/v1/spaces/work", {"memory_enabled": False})
     response = reader.post("/facts", data={**FACT, "space": "work"})
     assert (response.status_code, 'value="Bern"' in response.text) == (409, True)
-    assert "memory is off" in words(response)
+    assert "memory is off" in words_of(response.text)
     assert rows(ada, "SELECT 1 FROM facts") == []
 
 
 def test_incognito_shows_and_keeps_nothing(reader, ada):
     stated(reader)
     reader.post("/incognito/start")
-    assert "lives in Bern" not in words(reader.get("/facts"))
+    assert "lives in Bern" not in words_of(reader.get("/facts").text)
     response = reader.post("/facts", data={**FACT, "object": "Porto"})
-    assert (response.status_code, "lives in" in words(response).replace("as “lives in”", "")) == (409, False)
+    assert (response.status_code, "lives in" in words_of(response.text).replace("as “lives in”", "")) == (409, False)
     assert reader.post(f"/facts/{the_id(ada)}/end").status_code == 409
     assert [each for (each,) in rows(ada, "SELECT object FROM facts")] == ["Bern"]
 
@@ -143,7 +140,7 @@ def shown(reader, fact) -> dict[str, str]:
 def test_a_fact_is_put_right(reader, fact, ada):
     form = reader.get(fact).text
     assert ('value="Bern"' in form, 'value="2024-03-01"' in form) == (True, True)
-    page = words(reader.post(fact, data={**shown(reader, fact), "object": "Berne"}, follow_redirects=True))
+    page = words_of(reader.post(fact, data={**shown(reader, fact), "object": "Berne"}, follow_redirects=True).text)
     assert ("It is put right." in page, "lives in Berne" in page) == (True, True)
     (details,) = rows(ada, "SELECT details FROM audit_events WHERE action = 'fact.corrected'")
     assert details == ({"fields": ["object"], "ended": []},)
@@ -164,24 +161,24 @@ def test_what_is_left_in_the_form_as_it_was_stays_as_it_is_by_now(reader, agent,
 
 def test_a_fact_that_has_ended_does_not_end_once_more(reader, agent, fact):
     agent.patch(f"/v1{fact}", {"valid_until": "2024-06-01T12:00:00Z"})
-    assert "It had ended already, on 2024-06-01." in words(reader.post(f"{fact}/end", follow_redirects=True))
+    assert "It had ended already, on 2024-06-01." in words_of(reader.post(f"{fact}/end", follow_redirects=True).text)
     assert agent.get(f"/v1{fact}").json["valid_until"] == "2024-06-01T12:00:00+00:00"
 
 
 def test_a_fact_that_has_not_begun_is_not_true_and_cannot_end(reader):
     page = stated(reader, since="2924-03-01")
     assert "lives in Bern" not in page
-    text = words(reader.get("/facts?ended=yes"))
+    text = words_of(reader.get("/facts?ended=yes").text)
     assert ("lives in Bern" in text, "True no longer" in text) == (True, False)
 
 
 def test_a_fact_ends_on_a_day_and_is_made_true_again(reader, fact):
     reader.post(fact, data={**shown(reader, fact), "until": "2024-06-01"})
-    days = [words(reader.get(f"/facts?day={day}")) for day in ("2024-05-31", "2024-06-01")]
+    days = [words_of(reader.get(f"/facts?day={day}").text) for day in ("2024-05-31", "2024-06-01")]
     assert ["lives in Bern" in page for page in days] == [True, False]
     assert 'value="2024-06-01"' in reader.get(fact).text
     reader.post(fact, data={**shown(reader, fact), "until": ""})
-    assert "lives in Bern" in words(reader.get("/facts"))
+    assert "lives in Bern" in words_of(reader.get("/facts").text)
 
 
 @pytest.mark.parametrize(
@@ -196,11 +193,11 @@ def test_a_fact_ends_on_a_day_and_is_made_true_again(reader, fact):
 )
 def test_a_correction_that_does_not_fit_brings_the_form_back(reader, fact, given, field, said):
     stated(reader, object="Lisbon", since="2024-06-01")
-    before = words(reader.get("/facts?ended=yes"))
+    before = words_of(reader.get("/facts?ended=yes").text)
     response = reader.post(fact, data={**shown(reader, fact), **given})
-    assert (response.status_code, said in words(response)) == (422, True)
+    assert (response.status_code, said in words_of(response.text)) == (422, True)
     assert re.search(rf'<input id="{field}"[^>]*aria-invalid="true"', response.text)
-    assert words(reader.get("/facts?ended=yes")) == before
+    assert words_of(reader.get("/facts?ended=yes").text) == before
 
 
 def test_nobody_elses_fact_is_shown_or_put_right(app, fact, bob):
@@ -242,14 +239,14 @@ def test_what_a_model_has_read_leads_to_where_it_was_said(reader, read):
     assert "read by a model out of" in page
     assert f'href="{read.page}?at=3#m-3"' in page
     stated(reader, object="Lisbon")
-    only = words(reader.get("/facts", query_string={"extracted": "yes"}))
+    only = words_of(reader.get("/facts", query_string={"extracted": "yes"}).text)
     assert ("lives in Bern" in only, "lives in Lisbon" in only) == (True, False)
 
 
 def test_who_confirms_it_has_stated_it(reader, read, ada):
     fact = the_id(ada)
     assert "That is right" in reader.get("/facts").text
-    page = words(reader.post(f"/facts/{fact}/confirm", follow_redirects=True))
+    page = words_of(reader.post(f"/facts/{fact}/confirm", follow_redirects=True).text)
     assert ("It counts as stated by you." in page, "That is right" in page, "from message 3" in page) == (
         True,
         False,
@@ -261,7 +258,7 @@ def test_who_confirms_it_has_stated_it(reader, read, ada):
 def test_who_confirms_it_is_told_what_ended_for_it(reader, read, ada):
     stated(reader, subject="user", object="Porto", since="2020-03-01")
     (fact,) = (str(each) for (each,) in rows(ada, "SELECT id FROM facts WHERE extracted"))
-    page = words(reader.post(f"/facts/{fact}/confirm", follow_redirects=True))
+    page = words_of(reader.post(f"/facts/{fact}/confirm", follow_redirects=True).text)
     assert "It counts as stated by you. 1 fact ended for it." in page
 
 
@@ -270,7 +267,9 @@ def test_all_that_a_model_has_read_in_a_space_is_deleted_at_once(reader, read, a
     agent.tool("fact_search", query="Where do I live?")
     listed = "/facts?space=default&extracted=yes"
     offer = "1 fact in default goes for good"
-    assert [offer in words(reader.get(each)) for each in (listed, "/facts?extracted=yes", "/facts?space=default")] == [
+    assert [
+        offer in words_of(reader.get(each).text) for each in (listed, "/facts?extracted=yes", "/facts?space=default")
+    ] == [
         True,
         False,
         False,
@@ -278,14 +277,14 @@ def test_all_that_a_model_has_read_in_a_space_is_deleted_at_once(reader, read, a
     assert reader.post("/facts/read/delete").status_code == 422
     assert reader.post("/facts/read/delete", data={"space": "work"}).status_code == 303
     assert len(rows(ada, "SELECT 1 FROM facts")) == 2
-    page = words(reader.post("/facts/read/delete", data={"space": "default"}, follow_redirects=True))
+    page = words_of(reader.post("/facts/read/delete", data={"space": "default"}, follow_redirects=True).text)
     assert "1 fact that a model had read is deleted." in page
     assert rows(ada, "SELECT object FROM facts") == [("Lisbon",)]
     assert rows(ada, "SELECT arguments FROM tool_calls WHERE tool = 'fact_search'") == [({"redacted": True},)]
     assert rows(ada, "SELECT count FROM audit_events WHERE action = 'fact.deleted'") == [(1,)]
     # The next conversation may say it again.
     again = reader.post("/facts", data={**FACT, "subject": "user"})
-    assert (again.status_code, "forgotten less than 24 hours ago" in words(again)) == (409, True)
+    assert (again.status_code, "forgotten less than 24 hours ago" in words_of(again.text)) == (409, True)
 
 
 def test_who_goes_through_a_list_stays_in_it(reader, read, ada):
@@ -300,9 +299,9 @@ def test_who_goes_through_a_list_stays_in_it(reader, read, ada):
 
 def test_a_conversation_leads_to_the_facts_of_it_and_says_that_they_go_along(reader, read, ada):
     (link,) = re.findall(r'href="(/facts[^"]*)">1 fact<', reader.get(read.page).text)
-    page = words(reader.get(unescape(link)))
+    page = words_of(reader.get(unescape(link)).text)
     assert ("lives in Bern" in page, "Of one conversation" in page) == (True, True)
-    assert "1 fact that a model read out of it goes, too." in words(reader.get(f"{read.page}/delete"))
-    gone = words(reader.post(f"{read.page}/delete", follow_redirects=True))
+    assert "1 fact that a model read out of it goes, too." in words_of(reader.get(f"{read.page}/delete").text)
+    gone = words_of(reader.post(f"{read.page}/delete", follow_redirects=True).text)
     assert "1 fact that a model had read out of it went, too." in gone
     assert rows(ada, "SELECT 1 FROM facts") == []

@@ -11,6 +11,7 @@ from api_agent import Agent
 from flask import Flask
 from flask.testing import FlaskClient
 from pages_browser import HTMX, at_browser, flashes
+from pages_markup import words_of
 from werkzeug.test import TestResponse
 
 from memory.clock import utc_now
@@ -58,10 +59,6 @@ def written(text: str) -> str:
 def forms_of(text: str) -> list[str]:
     """Return where the forms of the page itself are sent to, in their order."""
     return re.findall(r'action="([^"]+)"', text.partition("<main")[2].partition("</main>")[0])
-
-
-def words(text: str) -> str:
-    return html.unescape(" ".join(re.sub(r"<[^>]*>", " ", text).split()))
 
 
 def test_without_preferences_there_is_an_empty_editor_and_an_example(writer: FlaskClient) -> None:
@@ -129,7 +126,7 @@ def test_a_document_with_other_line_ends_is_no_new_version(writer: FlaskClient, 
 def test_a_bad_document_is_refused_with_field_and_line_and_kept_in_the_editor(writer: FlaskClient) -> None:
     save(writer, DOCUMENT)
     response = save(writer, BAD)
-    text = words(response.text)
+    text = words_of(response.text)
     assert response.status_code == 422
     assert "Nothing was saved" in text
     assert "Line 2, date_format must be text; put it in quotes date_format: 5" in text
@@ -143,19 +140,19 @@ def test_a_bad_document_is_refused_with_field_and_line_and_kept_in_the_editor(wr
 def test_what_cannot_be_kept_is_refused(writer: FlaskClient, document: str) -> None:
     response = save(writer, document)
     assert response.status_code == 422
-    assert "document must" in words(response.text)
+    assert "document must" in words_of(response.text)
 
 
 def test_unknown_keys_are_a_notice(writer: FlaskClient) -> None:
     save(writer, DOCUMENT)
-    text = words(writer.get("/preferences").text)
+    text = words_of(writer.get("/preferences").text)
     assert "Not known here, so kept and not told: response_style.tone in line 5." in text
 
 
 def test_the_preview_is_what_an_agent_gets(writer: FlaskClient, client: FlaskClient, ada) -> None:
     save(writer, DOCUMENT)
     prompt = Agent(client, ada.headers).get("/v1/preferences/prompt").json
-    text = words(writer.get("/preferences").text)
+    text = words_of(writer.get("/preferences").text)
     assert " ".join(prompt["prompt"].split()) in text
     assert f"{prompt['token_count']} tokens" in text
 
@@ -170,10 +167,10 @@ def test_a_preview_keeps_nothing(writer: FlaskClient) -> None:
 def test_the_preview_of_an_emptied_document_says_what_saving_it_does(writer: FlaskClient) -> None:
     save(writer, DOCUMENT)
     data = {"document": "", "based_on": 1}
-    told = words(writer.post("/preferences/preview", data=data, headers=HTMX).text)
+    told = words_of(writer.post("/preferences/preview", data=data, headers=HTMX).text)
     assert "This cannot be used yet document must not be empty" in told
     assert "Version 1 stays in force until this is mended." in told
-    assert told in words(save(writer, "").text)
+    assert told in words_of(save(writer, "").text)
 
 
 def test_htmx_gets_the_preview_alone(writer: FlaskClient) -> None:
@@ -197,7 +194,7 @@ def test_who_was_overtaken_loses_neither_text(writer: FlaskClient, client: Flask
     Agent(client, ada.headers).ask("PUT", "/v1/preferences", json={"document": "Meanwhile."})
     response = save(writer, "Mine.", based_on=begun)
     assert response.status_code == 422
-    assert "version 2 came into force while you wrote" in words(response.text)
+    assert "version 2 came into force while you wrote" in words_of(response.text)
     assert written(response.text) == "Mine."
     assert 'name="based_on" value="2"' in response.text
     assert written(writer.get("/preferences").text) == "Meanwhile."
@@ -209,7 +206,7 @@ def test_the_history_names_every_version_and_where_it_came_from(writer: FlaskCli
     Agent(client, ada.headers).ask("PUT", "/v1/preferences", json={"document": "First."})
     save(writer, "Second.")
     writer.post("/preferences/versions/1/restore")
-    text = words(writer.get("/preferences").text).partition("Versions")[2]
+    text = words_of(writer.get("/preferences").text).partition("Versions")[2]
     assert re.findall(r"Version (\d)", text) == ["3", "2", "1"]
     for said in ("Version 3 in force restored from version 1", "Version 2 written here", "Version 1 from an agent"):
         assert said in text
@@ -233,7 +230,7 @@ def test_a_version_shows_what_changed_since(writer: FlaskClient) -> None:
     text = writer.get("/preferences/versions/1").text
     assert "<del>- I use the PARA method.</del>" in text
     assert "<ins>+ I use the &lt;b&gt;GTD&lt;/b&gt; method.</ins>" in text
-    assert "from this version to the one in force, version 2" in words(text).lower()
+    assert "from this version to the one in force, version 2" in words_of(text).lower()
 
 
 def test_the_version_in_force_is_compared_with_nothing(writer: FlaskClient) -> None:
@@ -260,7 +257,7 @@ def test_versions_are_deleted_one_by_one_or_all_but_the_one_in_force(writer: Fla
     older = forms_of(writer.get("/preferences").text)[-1]
     page = writer.post(older, follow_redirects=True)
     assert "2 versions deleted for good." in flashes(page)
-    assert (written(page.text), re.findall(r"Version (\d)", words(page.text))) == ("Document 3.", ["4"])
+    assert (written(page.text), re.findall(r"Version (\d)", words_of(page.text))) == ("Document 3.", ["4"])
     assert "Delete the older versions" not in page.text
 
 
@@ -278,7 +275,7 @@ def test_who_writes_while_all_versions_are_deleted_is_told_so(writer: FlaskClien
     writer.post("/preferences/versions/1/delete")
     response = save(writer, "Two.", based_on="1")
     assert (response.status_code, written(response.text)) == (422, "Two.")
-    assert "all versions were deleted while you wrote" in words(response.text)
+    assert "all versions were deleted while you wrote" in words_of(response.text)
     assert "/preferences/versions/" not in response.text
     assert save(writer, "Two.").status_code == 303
 

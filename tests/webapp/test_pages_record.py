@@ -14,6 +14,7 @@ from api_talk import Talk
 from flask import Flask
 from flask.testing import FlaskClient
 from pages_browser import HTMX, at_browser, follow, stored
+from pages_markup import words_of
 from sqlalchemy import text as sql
 
 from memory.clock import utc_now
@@ -38,11 +39,6 @@ def report(agent: Agent, *calls: dict[str, Any]) -> list[str]:
     return [call["id"] for call in response.json["calls"]]
 
 
-def words(text: str) -> str:
-    """Return the text of a page without markup, folded."""
-    return html.unescape(" ".join(re.sub(r"<[^>]*>", " ", text).split()))
-
-
 def shown(text: str) -> list[str]:
     """Return the ids of the calls on a page."""
     return re.findall(r'id="record-call-([^"]*)"', text)
@@ -64,7 +60,7 @@ def test_a_call_shows_all_that_is_known_of_it(reader: FlaskClient, agent: Agent)
     placed = {"affected_paths": ["a.md"], "duration_ms": 12.5, "conversation_id": talk.id, "message_id": message}
     report(agent, {**call, **placed})
     page = reader.get("/record").text
-    text = words(page)
+    text = words_of(page)
     for part in (f"{NOTES} update failed a.md test just now", '"path": "a.md"', '"ok": false', "the vault is locked"):
         assert part in text
     for part in ("12.5 ms", "Nuts, message 1", "Tool of the agent"):
@@ -78,7 +74,7 @@ def test_a_call_that_a_history_told_of_is_shown_as_one(reader: FlaskClient, agen
     made = {"role": "assistant", "tool_calls": [{"id": "c1", "type": "function", "function": function}]}
     talk.post({"format": "openai", "history": [made, {"role": "tool", "tool_call_id": "c1", "content": "halves"}]})
     report(agent, {"arguments": {"nut": "pecan"}})
-    text = words(reader.get("/record?origin=history").text)
+    text = words_of(reader.get("/record?origin=history").text)
     for part in ('"nut": "walnut"', "halves", "Took unknown", "Nuts, message 1", "Tool of the agent"):
         assert part in text
     assert "pecan" not in text
@@ -177,7 +173,7 @@ def test_a_search_is_told_from_another_by_its_question(reader: FlaskClient, agen
     for question in ("Which nuts is Ada allergic to?", "What about <b>hazelnuts</b>?"):
         agent.tool("memory_search", query=question)
     report(agent, {"arguments": {"query": ["a", "list"]}}, {"arguments": {}})
-    lines = [words(each) for each in re.findall(r"<summary.*?</summary>", reader.get("/record").text, re.S)]
+    lines = [words_of(each) for each in re.findall(r"<summary.*?</summary>", reader.get("/record").text, re.S)]
     assert lines == [
         f"{NOTES} update test just now",
         f"{NOTES} update test just now",
@@ -207,7 +203,7 @@ def test_which_notes_were_changed_is_one_link(reader: FlaskClient, agent: Agent)
         {"affected_paths": ["a.md"], "operation": "delete"},
         {"affected_paths": ["read.md"], "operation": "read"},
     )
-    text = words(follow(reader, reader.get("/record").text, "Which notes were changed?"))
+    text = words_of(follow(reader, reader.get("/record").text, "Which notes were changed?"))
     assert "a.md 2 calls just now b.md 1 call just now" in text
     assert "read.md" not in text
 
@@ -294,7 +290,7 @@ def test_what_told_of_a_forgotten_memory_is_blank(reader: FlaskClient, agent: Ag
     agent.tool("memory_search", query="hazelnuts allergic")
     report(agent, {"result": {"text": TEXT}})
     reader.post(f"/memories/{memory}/forget")
-    text = words(reader.get("/record").text)
+    text = words_of(reader.get("/record").text)
     assert "hazelnuts" not in text
     assert text.count("blank: it told of a memory that was forgotten") >= 2
 
@@ -306,7 +302,7 @@ def test_another_users_calls_are_not_there(app: Flask, agent: Agent, bob) -> Non
         assert "secret.md" not in stranger.get(path).text
     answers = [stranger.get(f"/record/calls/{each}") for each in (call, uuid4())]
     assert [answer.status_code for answer in answers] == [404, 404]
-    assert len({words(answer.text).partition("request")[0] for answer in answers}) == 1
+    assert len({words_of(answer.text).partition("request")[0] for answer in answers}) == 1
 
 
 def test_a_call_keeps_its_place_in_the_record_when_the_conversation_is_gone(reader: FlaskClient, agent: Agent) -> None:
@@ -337,7 +333,7 @@ def test_a_stranger_is_sent_to_the_login(client: FlaskClient, path: str) -> None
 
 def test_audit_events_name_action_actor_and_place_in_the_chain(reader: FlaskClient, ada) -> None:
     memory = stored(ada, TEXT)
-    text = words(reader.get("/record/audit").text)
+    text = words_of(reader.get("/record/audit").text)
     assert re.search(rf"#\d+ memory\.created by test just now .*…{str(memory)[-8:]}", text)
     assert "hazelnuts" not in text
 
@@ -400,7 +396,7 @@ def test_a_chain_that_holds_is_said_with_its_head(reader: FlaskClient, agent: Ag
     stored(ada, TEXT)
     text = reader.get("/record/audit?verify=1", headers=headers).text
     number, _ = head_of(text).split(":")
-    assert f"Verified: the chain holds. {number} events, head #{number}" in words(text)
+    assert f"Verified: the chain holds. {number} events, head #{number}" in words_of(text)
     assert head_of(text) == agent.get("/v1/audit/verify").json["head"]
     assert text.startswith('<section id="record-chain"') == bool(headers)
 
@@ -426,7 +422,7 @@ def test_a_broken_chain_is_an_alarm(reader: FlaskClient, ada, tamper) -> None:
     stored(ada, TEXT)
     tamper("UPDATE audit_events SET count = 7 WHERE user_id = :user AND action = 'memory.created'")
     page = reader.get("/record/audit?verify=1").text
-    text = words(page)
+    text = words_of(page)
     assert 'role="alert"' in page
     assert "The record was tampered with The event or its link was changed." in text
     assert re.search(r"The first break is at link #\d+, event [0-9a-f-]{36}", text)
@@ -442,7 +438,7 @@ def test_a_noted_head_finds_a_cut_end(reader: FlaskClient, ada, tamper) -> None:
     cut = f"DELETE FROM audit_links WHERE user_id = :user AND sequence >= {last} RETURNING event_id"
     tamper(f"WITH cut AS ({cut}) DELETE FROM audit_events WHERE user_id = :user AND id IN (SELECT event_id FROM cut)")
     assert "the chain holds" in reader.get("/record/audit?verify=1").text
-    text = words(reader.get(f"/record/audit?verify=1&expect={head}").text)
+    text = words_of(reader.get(f"/record/audit?verify=1&expect={head}").text)
     assert "The chain is shorter than was noted." in text
 
 
@@ -459,7 +455,7 @@ def test_a_memory_says_where_it_was_used(reader: FlaskClient, agent: Agent) -> N
     talk = Talk(agent, title="Snacks")
     agent.post("/v1/tools/memory_search", {"query": "hazelnuts"}, headers={"X-Commonplace-Conversation": talk.id})
     page = reader.get(f"/memories/{memory}").text
-    text = words(page)
+    text = words_of(page)
     assert "1st from memory_search test just now in Snacks “hazelnuts”" in text
     assert query_hash("hazelnuts") not in text
     assert f'href="/conversations/{talk.id}"' in page
@@ -472,7 +468,7 @@ def test_a_question_whose_words_are_blank_has_its_sign_where_a_memory_was_used(
     other = agent.store("Hazelnuts are in the blue tin")
     agent.tool("memory_search", query="hazelnuts")
     agent.delete(f"{ENTRIES}/{other}", undo="true")
-    text = words(reader.get(f"/memories/{memory}").text)
+    text = words_of(reader.get(f"/memories/{memory}").text)
     told = ("“hazelnuts”", "question", "the same sign, the same question")
     assert [each in text for each in told] == [False, True, True]
 
@@ -484,9 +480,9 @@ def test_what_was_asked_in_a_space_that_is_closed_is_not_told_where_a_memory_was
     memory = agent.store(TEXT, space="studio")
     agent.tool("memory_search", query="hazelnuts", space="studio")
     reader.post("/memories/bulk/do", data={"act": "move", "about": "default", "id": memory})
-    assert "“hazelnuts”" in words(reader.get(f"/memories/{memory}").text)
+    assert "“hazelnuts”" in words_of(reader.get(f"/memories/{memory}").text)
     agent.patch("/v1/spaces/studio", {"incognito_default": True})
-    text = words(reader.get(f"/memories/{memory}").text)
+    text = words_of(reader.get(f"/memories/{memory}").text)
     assert ("1st from memory_search" in text, "“hazelnuts”" in text) == (True, False)
 
 
@@ -580,5 +576,5 @@ def test_a_memory_shows_found_tags_beside_given_ones(reader: FlaskClient, ada, t
     memory = stored(ada, TEXT, tags=("health",))
     tamper("UPDATE memories SET derived_tags = '{allergy,<b>nuts</b>}' WHERE user_id = :user")
     page = reader.get(f"/memories/{memory}").text
-    assert "health found in it: allergy, <b>nuts</b>" in words(page)
+    assert "health found in it: allergy, <b>nuts</b>" in words_of(page)
     assert "<b>nuts" not in page

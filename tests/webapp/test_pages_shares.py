@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import re
-from html import unescape
-
 import pytest
 from api_agent import embed
 from pages_browser import HTMX, at_browser
-from pages_markup import problems_of
+from pages_markup import problems_of, words_of
 
 SHARES = "/spaces/kitchen/shares"
 
@@ -29,18 +26,14 @@ def oven(agent, ada):
     return memory_id
 
 
-def words(response):
-    return unescape(" ".join(re.sub(r"<[^>]*>", " ", response.text).split()))
-
-
 def shared(reader, tag="heat", found_in="studio", **kwargs):
     return reader.post(SHARES, data={"tag": tag, "found_in": found_in}, **kwargs)
 
 
 def test_a_share_is_made_and_told_on_both_pages(reader, agent, oven):
     assert shared(reader).location == "/spaces/kitchen"
-    assert "1 memory tagged “heat” is found in Studio as well." in words(reader.get("/spaces/kitchen"))
-    assert "1 memory of Kitchen , tagged “heat”, is found here as well." in words(reader.get("/spaces/studio"))
+    assert "1 memory tagged “heat” is found in Studio as well." in words_of(reader.get("/spaces/kitchen").text)
+    assert "1 memory of Kitchen , tagged “heat”, is found here as well." in words_of(reader.get("/spaces/studio").text)
     assert agent.found("How hot is the oven?", space="studio") == ["The oven runs ten degrees too hot"]
 
 
@@ -53,33 +46,33 @@ def test_htmx_gets_the_part_of_the_page(reader, oven):
 
 def test_it_is_told_where_it_is_found_and_on_its_own_page(reader, oven):
     shared(reader)
-    found = words(reader.get("/search?q=How+hot+is+the+oven%3F&space=studio"))
+    found = words_of(reader.get("/search?q=How+hot+is+the+oven%3F&space=studio").text)
     assert "shared from Kitchen by its tag “heat”" in found
-    assert "found in Studio as well, by its tag “heat”" in words(reader.get(f"/memories/{oven}"))
-    assert "shared from" not in words(reader.get("/search?q=How+hot+is+the+oven%3F&space=kitchen"))
+    assert "found in Studio as well, by its tag “heat”" in words_of(reader.get(f"/memories/{oven}").text)
+    assert "shared from" not in words_of(reader.get("/search?q=How+hot+is+the+oven%3F&space=kitchen").text)
 
 
 def test_a_notebook_tells_from_where_it_is(reader, desk, oven):
     shared(reader)
     _, answer = desk.run("recall", q="How hot is the oven?", space="studio")
-    assert "shared from Kitchen" in words(answer)
+    assert "shared from Kitchen" in words_of(answer.text)
     assert "by its tag" not in desk.page()
     _, answer = desk.run("recall", q="How hot is the oven?", space="kitchen")
-    assert "shared from" not in words(answer)
+    assert "shared from" not in words_of(answer.text)
 
 
 def test_what_is_archived_is_found_nowhere_and_its_page_does_not_say_so(reader, agent, oven):
     shared(reader)
     agent.patch(f"/v1/memory/entries/{oven}", {"status": "archived"})
-    assert "as well, by its tag" not in words(reader.get(f"/memories/{oven}"))
-    assert "0 memories tagged “heat” are found in Studio" in words(reader.get("/spaces/kitchen"))
+    assert "as well, by its tag" not in words_of(reader.get(f"/memories/{oven}").text)
+    assert "0 memories tagged “heat” are found in Studio" in words_of(reader.get("/spaces/kitchen").text)
 
 
 def test_a_share_is_stopped_and_may_be_stopped_twice(reader, agent, oven):
     shared(reader)
     for _ in range(2):
         assert reader.post(f"{SHARES}/stop", data={"tag": "heat", "found_in": "studio"}).location == "/spaces/kitchen"
-    assert "tagged “heat”" not in words(reader.get("/spaces/kitchen"))
+    assert "tagged “heat”" not in words_of(reader.get("/spaces/kitchen").text)
     assert agent.found("How hot is the oven?", space="studio") == []
 
 
@@ -96,7 +89,7 @@ def test_a_share_that_cannot_be_comes_back_with_its_reason(reader, agent, oven, 
     response = shared(reader, tag, found_in)
     assert (response.status_code, problems_of(response.text)) == (422, [])
     assert f'id="problem-{field}"' in response.text
-    assert said in words(response)
+    assert said in words_of(response.text)
     assert agent.get("/v1/spaces/kitchen/shares").json == {"shares": []}
 
 
@@ -104,13 +97,13 @@ def test_nothing_is_shared_while_incognito(reader, agent, oven):
     reader.post("/incognito/start")
     response = shared(reader)
     assert response.status_code == 422
-    assert "cannot be kept while this session is incognito" in words(response)
+    assert "cannot be kept while this session is incognito" in words_of(response.text)
     assert agent.get("/v1/spaces/kitchen/shares").json == {"shares": []}
 
 
 def test_whoever_has_one_space_alone_is_told_so(reader):
     page = reader.get("/spaces/default")
-    assert "There is no other space yet." in words(page)
+    assert "There is no other space yet." in words_of(page.text)
     assert 'name="found_in"' not in page.text
 
 
