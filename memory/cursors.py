@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+from collections.abc import Callable
 from datetime import datetime
 from typing import Any
 from uuid import UUID
@@ -17,12 +18,17 @@ def check_limit(limit: int, largest: int) -> None:
         raise InvalidError("limit", f"must be between 1 and {largest}")
 
 
-def to_cursor(key: datetime | float, row_id: UUID, order: str | None = None) -> str:
-    """Return the cursor of a list that is ordered by a moment or a number, then by id.
+# What reads a key of a kind from what JSON has of it; others are as they are.
+_READ: dict[type, Callable[[str], Any]] = {datetime: datetime.fromisoformat, UUID: UUID}
+
+
+def to_cursor(key: datetime | float | UUID, row_id: UUID, order: str | None = None) -> str:
+    """Return the cursor of a list that is ordered by a moment, a number or an id, then by id.
 
     `order` names the order of a list that can have several.
     """
-    told = [key.isoformat() if isinstance(key, datetime) else key, str(row_id)]
+    said = str(key) if isinstance(key, UUID) else key.isoformat() if isinstance(key, datetime) else key
+    told = [said, str(row_id)]
     return base64.urlsafe_b64encode(json.dumps([*told, order] if order else told).encode()).decode()
 
 
@@ -33,7 +39,7 @@ def from_cursor(cursor: str, order: str | None = None, kind: type = datetime) ->
     """
     try:
         key, row_id, *rest = json.loads(base64.urlsafe_b64decode(cursor))
-        keys = datetime.fromisoformat(key) if kind is datetime else key, UUID(row_id)
+        keys = _READ[kind](key) if kind in _READ else key, UUID(row_id)
     except (ValueError, TypeError, AttributeError, RecursionError):
         raise _unknown() from None
     if not isinstance(keys[0], kind) or rest != [order] * (order is not None):

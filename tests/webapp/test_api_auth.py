@@ -227,6 +227,8 @@ SCOPES = {
     "api_spaces.delete": "write",
     "api_entries.list_uses": "read",
     "api_entries.revisions": "read",
+    "api_updates.list_": "read",
+    "api_updates.decide": "write",
     "api_entries.restore_revision": "write",
     "api_tool-calls.list_": "read",
     "api_tool-calls.paths": "read",

@@ -114,6 +114,41 @@ class WholeEntryAnswer(EntryAnswer):
     possible_updates: list[PossibleUpdateAnswer]
 
 
+class ComparedAnswer(BaseModel):
+    """One of two memories that nearly say the same."""
+
+    id: str
+    text: str
+    type: MemoryType
+    pinned: bool
+    created_at: str = Moment
+    version: int = TextVersion
+
+
+class UndecidedPairAnswer(BaseModel):
+    """Two active memories of a space that differ in a number, a date, a negation, a name or the like."""
+
+    newer: ComparedAnswer
+    older: ComparedAnswer
+    space: str
+    differs_in: str
+
+
+class UndecidedAnswer(BaseModel):
+    """A page of pairs that wait for a decision."""
+
+    updates: list[UndecidedPairAnswer]
+    next_cursor: str | None
+    skipped: str | None = Closed
+
+
+class SettledAnswer(BaseModel):
+    """What was decided, and which memory is replaced by that, if any."""
+
+    keep: Literal["this", "other", "both"]
+    replaced: str | None
+
+
 class EntriesAnswer(BaseModel):
     """A page of memories."""
 

@@ -21,6 +21,7 @@ from webapp.api import (
     spaces,
     tool_calls,
     tools,
+    updates,
 )
 from webapp.api.blueprint import describe_headers, describe_success
 
@@ -31,6 +32,7 @@ def register(app: OpenAPI) -> None:
     app.config.setdefault("SWAGGER_CONFIG", {"validatorUrl": None})
     for module in (
         entries,
+        updates,
         entities,
         facts,
         conversations,

@@ -39,6 +39,7 @@ from webapp.pages import (
     spaces,
     themes,
     tokens,
+    undecided,
     visitor,
 )
 from webapp.pages.forms import LARGEST_FORM
@@ -60,6 +61,7 @@ def register(app: Flask) -> None:
         memory,
         history,
         recalls,
+        undecided,
         letting_go,
         remember,
         remember_files,

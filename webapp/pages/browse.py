@@ -10,6 +10,7 @@ from memory.ids import unpack
 from memory.models import TYPES
 from webapp.htmx import at_address, render, wants_fragment
 from webapp.operations import is_incognito, space_for
+from webapp.pages import undecided
 from webapp.pages.bulk import offer
 from webapp.pages.closed import closed_page
 from webapp.pages.forms import ORDERS, BrowseForm, parse
@@ -42,6 +43,7 @@ def index() -> Response:
         pick=True,
         ticked=frozenset(unpack(form.ids or "")),
         restorables=restorables(),
+        undecided=0 if wants_fragment() else undecided.count(),
         # Asked only for the whole page: its parts do not show this.
         failing=None if wants_fragment() else failing_endpoints(),
     )
