@@ -28,9 +28,9 @@ class Query:
     """A question within one space of one user. None means any; `token_budget` None means no limit.
 
     `shelf` is the kind of thing that is looked for. `scope_size` is how many of them the space has: it decides
-    between an exact scan and the vector index. `theme` and `types` narrow memories alone, `conversation_id`
-    episodes. What is `shared` of other spaces is looked for as well, each by a query of its own that knows which
-    memories are found by it, `only`, and by which `tag`.
+    between an exact scan and the vector index. `theme`, `types` and `tags`, all of which a memory has in whatever case,
+    narrow memories alone, `conversation_id` episodes. What is `shared` of other spaces is looked for as well, each by a
+    query of its own that knows which memories are found by it, `only`, and by which `tag`.
     """
 
     user_id: UUID
@@ -39,6 +39,7 @@ class Query:
     limit: int = DEFAULT_LIMIT
     theme: str | None = None
     types: tuple[str, ...] | None = None
+    tags: tuple[str, ...] | None = None
     created_after: datetime | None = None
     token_budget: int | None = DEFAULT_TOKEN_BUDGET
     scope_size: int = 0
@@ -51,7 +52,7 @@ class Query:
     @property
     def filtered(self) -> bool:
         """Tell whether anything but the scope narrows the candidates."""
-        return self.theme is not None or self.types is not None or self.created_after is not None
+        return any(each is not None for each in (self.theme, self.types, self.tags, self.created_after))
 
 
 class QueryEmbedder(Protocol):

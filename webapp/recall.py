@@ -11,6 +11,7 @@ from uuid import UUID
 from flask import g
 from sqlalchemy import func, select
 
+from memory.drafts.drafts import without_blanks
 from memory.errors import InvalidError
 from memory.models import Conversation, EmbeddingModel, Entity
 from memory.spaces.scope import Place, Scope, read_scope
@@ -57,6 +58,7 @@ def find(
     limit: int | None = None,
     theme: str | None = None,
     types: Sequence[str] | None = None,
+    tags: Sequence[str] | None = None,
     recency_days: int | None = None,
     min_score: float | None = None,
     token_budget: int | None = None,
@@ -91,6 +93,7 @@ def find(
             limit=limit or settings.max_results,
             theme=theme,
             types=tuple(types) if types is not None else None,
+            tags=tuple(map(without_blanks, tags)) if tags is not None else None,
             created_after=_days_before(now, recency_days),
             token_budget=token_budget if token_budget is not None else settings.token_budget,
             scope_size=_size(shelf, who.user_id, target.space),

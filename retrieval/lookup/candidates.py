@@ -322,7 +322,7 @@ class Source:
     def scope(self) -> dict[str, Any]:
         """Return what every statement asks of the items."""
         query = self.query
-        types = list(query.types) if query.types is not None else None
+        types, tags = (list(each) if each is not None else None for each in (query.types, query.tags))
         return {
             "user_id": query.user_id,
             "space_id": query.space_id,
@@ -330,6 +330,7 @@ class Source:
             "depth": self.depth,
             "theme": query.theme,
             "types": types,
+            "tags": tags,
             "created_after": query.created_after,
             "only": Ids(query.only),
             "tag": query.tag,

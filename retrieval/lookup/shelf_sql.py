@@ -39,6 +39,8 @@ _MEMORY = ShelfSql(
     FROM spaces s WHERE s.user_id = %(user_id)s AND s.id = %(space_id)s""",
     narrows="""
     AND (%(types)s::text[] IS NULL OR m.type = ANY(%(types)s::text[]))
+    AND (%(tags)s::text[] IS NULL OR (SELECT array_agg(lower(t)) FROM unnest(%(tags)s::text[]) t)
+        <@ (SELECT array_agg(lower(t)) FROM unnest(m.tags) t))
     AND (%(created_after)s::timestamptz IS NULL OR m.created_at >= %(created_after)s::timestamptz)
     AND (%(theme)s::text IS NULL OR m.theme_id = (
         SELECT t.id FROM themes t WHERE t.user_id = %(user_id)s AND t.slug = %(theme)s::text))""",

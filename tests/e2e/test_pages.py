@@ -134,7 +134,7 @@ def test_back_leads_to_the_question_before(log_in: LogIn, library: Any) -> None:
 def test_another_ranking_is_shown_at_once(log_in: LogIn, library: Any) -> None:
     page = log_in(library, at="/search")
     _search(page, "hazelnuts")
-    page.get_by_text("Types and ranking").click()
+    page.get_by_text("Types, tag and ranking").click()
     page.get_by_label("Ranking").select_option("specified")
     expect(page.locator(".stages")).to_contain_text("specified, rrf")
 

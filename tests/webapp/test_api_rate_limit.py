@@ -68,6 +68,13 @@ def test_over_the_limit_the_last_answer_comes_again(agent):
     assert (third["count"], third["token_count"]) == (first["count"], first["token_count"])
 
 
+def test_over_the_limit_another_tag_is_another_question(agent):
+    for _ in range(2):
+        search(agent)
+    assert ids(search(agent)) != []
+    assert ids(search(agent, tags=["bees"])) == []
+
+
 def test_over_the_limit_the_log_tells_of_each_answer(agent, caplog):
     caplog.set_level(logging.INFO, "retrieval.search")
     for _ in range(3):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 from uuid import UUID, uuid4
 
 import pytest
@@ -206,6 +206,14 @@ def test_no_vector_is_promised_where_nothing_embeds(agent, ada, monkeypatch):
     assert agent.tool("memory_add", type="note", content="Ada sells honey").json["status"]["embedding"] == "pending"
 
 
+def test_a_memory_is_added_for_a_time_and_the_time_changed(agent):
+    until = [(utc_now() + timedelta(days=days)).isoformat(timespec="seconds") for days in (1, 2)]
+    added = agent.tool("memory_add", content="The sitter is Clara", expires_at=until[0]).json["id"]
+    assert datetime.fromisoformat(agent.entry(added)["expires_at"]) == datetime.fromisoformat(until[0])
+    agent.tool("memory_update", item_id=added, expires_at=until[1])
+    assert datetime.fromisoformat(agent.entry(added)["expires_at"]) == datetime.fromisoformat(until[1])
+
+
 def test_memory_add_without_a_type_is_a_note(agent):
     assert agent.entry(agent.tool("memory_add", content="Ada keeps bees").json["id"])["type"] == "note"
 
@@ -217,6 +225,7 @@ def test_memory_add_without_a_type_is_a_note(agent):
         ({"content": "a\x00"}, "content"),
         ({"content": "a", "importance": 2}, "importance"),
         ({"content": "a", "type": "x"}, "type"),
+        ({"content": "a", "expires_at": "2020-01-01T00:00:00Z"}, "expires_at"),
         ({}, "content"),
     ],
 )

@@ -105,7 +105,7 @@ def test_a_search_of_an_empty_theme_is_of_any(agent, bees, theme):
         (
             "memory_update",
             {"item_id": NOBODYS_ID},
-            "of content, type, theme, tags, importance, status, supersedes",
+            "of content, type, theme, tags, importance, expires_at, status, supersedes",
         ),
         ("fact_update", {"fact_id": NOBODYS_ID}, "of valid_until, object, valid_from, confidence"),
         ("fact_delete", {"fact_id": NOBODYS_ID}, "there is no such fact; it may be forgotten, or the id of something"),

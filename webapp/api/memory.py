@@ -224,7 +224,16 @@ def context(body: ContextBody) -> Response:
     """Answer a block that fits the token budget exactly, delimiters included."""
     recording = Recording("memory_context", "search")
     budget = body.token_budget or runtime().settings.token_budget
-    result = find(body.query, space=body.space, limit=body.limit, token_budget=budget, policy=body.policy)
+    result = find(
+        body.query,
+        space=body.space,
+        limit=body.limit,
+        theme=body.theme,
+        types=body.types,
+        tags=body.tags,
+        token_budget=budget,
+        policy=body.policy,
+    )
     session().commit()
     items = tuple((hit.ranked, hit.snippet) for hit in result.hits)
     fitted = Fitted(items, result.token_count, result.truncated)

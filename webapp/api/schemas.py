@@ -492,6 +492,9 @@ class ContextBody(Strict):
     query: Question
     facts: bool = False
     space: Slug | None = None
+    theme: Slug | None = None
+    types: Only[MemoryType] = None
+    tags: Only[Tag] = Field(None, description="Only memories that have each of these tags.")
     token_budget: TokenBudget | None = None
     limit: Limit | None = None
     policy: Weights | None = None

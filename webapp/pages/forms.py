@@ -11,7 +11,7 @@ from flask import request
 from pydantic import BaseModel, Field, Json
 from werkzeug.datastructures import MultiDict
 
-from memory.drafts.drafts import Draft
+from memory.drafts.drafts import MAX_TAG_LENGTH, Draft
 from memory.errors import InvalidError
 from memory.reading.browse import Filters, Order
 from memory.spaces.spaces import DEFAULT_SPACE
@@ -35,6 +35,7 @@ class SearchForm(BaseModel):
     q: Question = ""
     space: Line | None = None
     types: list[MemoryType] = []
+    tag: Annotated[Line, Field(max_length=MAX_TAG_LENGTH)] | None = None
     policy: PolicyName | None = None
     limit: Limit | None = None
     nearest: bool = False

@@ -79,7 +79,14 @@ def _ask(form: SearchForm) -> Answer:
     if form.nearest:
         policy["sure_cosine"] = 0.0
     try:
-        result = find(form.q, space=form.space, limit=form.limit, types=form.types or None, policy=policy or None)
+        result = find(
+            form.q,
+            space=form.space,
+            limit=form.limit,
+            types=form.types or None,
+            tags=[form.tag] if form.tag else None,
+            policy=policy or None,
+        )
     except PolicyError as error:
         # Raised for the weights of the space, which an earlier version has kept: nobody typed them here.
         name, wrong = choices(form.space).name_of(form.space), f"{error.field} {error.message}"

@@ -17,6 +17,7 @@ from retrieval.days.dates import local
 from retrieval.policy import Policy
 from retrieval.query import Hit, Result
 from webapp.api.schemas import (
+    Expiry,
     Limit,
     Line,
     MemoryStatus,
@@ -26,6 +27,7 @@ from webapp.api.schemas import (
     Question,
     Share,
     SourceIds,
+    Tag,
     Tags,
     Text,
     Theme,
@@ -58,6 +60,7 @@ from webapp.tools.shown import answer_json, named, place_json, remarks, why_json
 _LONGEST_NAME = 80
 
 IMPORTANCE = "How much it matters, 0 to 1; default: what its words and its use say."
+EXPIRES = "When it is to be gone for good (ISO 8601, with a zone); default: never."
 STATUS = {"created": 201, "merged": 200, "refused": 409}
 
 
@@ -82,6 +85,7 @@ class SearchArguments(Arguments):
     space: Line | None = Field(None, description=WHICH_SPACE)
     theme: OnlyTheme = Field(None, description="Only memories of this theme (slug); an empty one, of any.")
     types: Only[MemoryType] = Field(None, description="Only memories of these types; none given, of any.")
+    tags: Only[Tag] = Field(None, description="Only memories that have each of these tags; none given, any.")
     recency_days: int | None = Field(None, ge=0, le=36_500, description="Only memories of the last so many days.")
     min_score: Share | None = Field(None, description=LEAST_EVIDENCE)
     token_budget: TokenBudget | None = Field(None, description=MOST_TOKENS)
@@ -102,6 +106,7 @@ class AddArguments(Arguments):
     source_message_id: UUID | None = Field(None, description="The stored message that this was learned from.")
     manually_saved: bool = Field(False, description="True when the user asked to remember this.")
     importance: Share | None = Field(None, description=IMPORTANCE)
+    expires_at: Expiry | None = Field(None, description=EXPIRES)
 
 
 class ItemArguments(Arguments):
@@ -118,6 +123,7 @@ class UpdateArguments(ItemArguments):
     theme: NamedTheme | None = Field(None, description="Slug of a theme; an empty one takes it away.")
     tags: Tags | None = Field(None, description="Instead of the tags that it has.")
     importance: Share | None = Field(None, description=IMPORTANCE)
+    expires_at: Expiry | None = Field(None, description=EXPIRES)
     status: MemoryStatus | None = Field(None, description="Only what is active is searched.")
     supersedes: UUID | None = Field(None, description="Id of the memory that this one replaces.")
 
@@ -228,6 +234,7 @@ def _add(arguments: AddArguments) -> ToolResult:
             source_message_id=arguments.source_message_id,
             manually_saved=arguments.manually_saved,
             importance=arguments.importance,
+            expires_at=arguments.expires_at,
         )
     if unknown_sources([draft]):
         raise InvalidError("source_message_id", NO_SOURCE)
