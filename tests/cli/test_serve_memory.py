@@ -10,7 +10,7 @@ import pytest
 # Prints what the process has for itself, in MiB, before and after it gives back what loading took.
 LOADING = """
 import psutil
-from retrieval.reading import shared_reader
+from retrieval.reading.reading import shared_reader
 from webapp.cli.loading import give_back
 def held():
     return psutil.Process().memory_full_info().uss >> 20
