@@ -16,7 +16,7 @@ from retrieval.days.counted_from import counted_told
 from retrieval.days.dates import DateHint, aware, hint_of, zone_of
 from retrieval.days.feasts import Feast, asked_in, year_of
 from retrieval.days.from_now import COUNT, season_told, told_from
-from retrieval.days.months import ISO, MONTHS, YEAR, in_digits, part_before, with_months
+from retrieval.days.months import ISO, MONTHS, YEAR, in_digits, part_before, unit_before, with_months
 from retrieval.days.namesakes import named_month
 from retrieval.days.tense import asks_what_was_done
 from retrieval.days.weekdays import NAME
@@ -24,10 +24,6 @@ from retrieval.days.weekdays import NAME
 # With one of these a question speaks of what has been, whatever else it says: "What was due in May?"
 GONE = frozenset({"was", "were", "did", "had", "happened"})
 _WEEK_OF = re.compile(rf"\b(?:last|this)\s+(?:{COUNT}\s+)?(?:day|week)s?\s*\Z", re.IGNORECASE)
-# A weekend by the first of its days: "the weekend of 21 November".
-_WEEKEND_OF = re.compile(r"\b(?:(?:on|at|over)\s+)?(?:the\s+)?weekend\s*\Z", re.IGNORECASE)
-# A week by a day of it: "in the week of 5 May".
-_WEEK_WITH = re.compile(r"\b(?:the\s+)?week\s*\Z", re.IGNORECASE)
 # What stands before a day says which day of the week it is.
 _OF_WEEKDAY = re.compile(rf"\b(?:on\s+)?{NAME}\s*,?\s*(?:the\s+)?\Z", re.IGNORECASE)
 _WHICH = frozenset({"last", "next", "coming", "this"})
@@ -70,7 +66,7 @@ def _first(question: str, now: datetime) -> tuple[DateHint | None, str]:
     gone = not GONE.isdisjoint(words_of(question)) or asks_what_was_done(question)
     # A season without "last" is of any year, so it is no hint.
     hint, rest = take_date(with_months(question), aware(now), gone=gone, coming=gone, seasons=False)
-    # Notes tell such a day without its month too, and are found by its number: so a question is never for it alone.
+    # A day without its month is a reason to prefer what was kept on it, if it is over.
     if hint is None and gone and (day := day_told(now, question)) is not None:
         return day[0], _without(question, *day[1])
     return hint, rest
@@ -127,9 +123,8 @@ def _take_month(question: str, named: re.Match[str], now: datetime) -> tuple[Dat
     hint = _parts(named, year[1] if year else None, zone_of(now))
     if part:
         hint = replace(hint, day=part[0], last=part[1], weekday=part[2])
-    hint, rest = _with_weekend(hint, rest, start)
-    hint, rest = _with_week(hint, rest, start, named)
     lead = (named["lead"] or "").lower()
+    hint, rest = _with_unit(hint, rest, start, lead)
     if hint.year is None and lead in _WHICH:
         hint = replace(hint, year=_year_meant(hint, lead, now.date()))
     return hint, _without(rest, *year.span()) if year and apart else rest
@@ -139,18 +134,15 @@ def _without(question: str, start: int, end: int) -> str:
     return f"{question[:start]}{' ' * (end - start)}{question[end:]}"
 
 
-def _with_weekend(hint: DateHint, rest: str, place: int) -> tuple[DateHint, str]:
-    """Return a day as two days if "the weekend of" stands before it, and the question without these words."""
-    of = _WEEKEND_OF.search(rest[:place]) if hint.day is not None and hint.last is None else None
-    if hint.day is None or of is None:
+def _with_unit(hint: DateHint, rest: str, place: int, lead: str) -> tuple[DateHint, str]:
+    """Return a day as its week, from Monday, or as the weekend from it on, where the question says so before it.
+
+    That is returned with the question without these words.
+    """
+    if hint.day is None or hint.last is not None or (unit := unit_before(rest, place, lead)) is None:
         return hint, rest
-    return replace(hint, last=hint.day + 1), _without(rest, of.start(), place)
-
-
-def _with_week(hint: DateHint, rest: str, place: int, named: re.Match[str]) -> tuple[DateHint, str]:
-    """Return a day as its week, from Monday, where "the week of" stands before it, and the question without that."""
-    of = _WEEK_WITH.search(rest[:place]) if (named["lead"] or "").lower() == "of" and hint.day is not None else None
-    return (replace(hint, week=True), _without(rest, of.start(), place)) if of else (hint, rest)
+    meant = replace(hint, week=True) if unit[0] == "week" else replace(hint, last=hint.day + 1)
+    return meant, _without(rest, unit[1], place)
 
 
 def _weekday_before(question: str, place: int) -> str:

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta, tzinfo
 
 from retrieval.days.asked_days import GONE, WORD, feast_hint, place_of, take_date, words_of
+from retrieval.days.calendar_parts import with_days
 from retrieval.days.dates import DateHint, Period, aware, local, midnight, span_of, zone_of
 from retrieval.days.feasts import NAME as FEAST
 from retrieval.days.feasts import Feast, asked_in
@@ -139,10 +140,11 @@ def _asked(question: str, now: datetime) -> _Asked:
     text = f"{_SINCE.sub('from', question).rstrip(' ?!.')} to today" if since else question
     until = _is_until(text)
     text = _UNTIL.sub("from today until", text) if until else text
-    text = _NOW.sub(r"\1 today", _MONTH_BEFORE.sub(r"\1in ", with_months(text)))
     words = words_of(text)
     to_come = (_is_to_come(words) and not since) or until
     gone = _is_gone(text) or since
+    text = with_days(with_months(text), now.date(), gone=gone)
+    text = _NOW.sub(r"\1 today", _MONTH_BEFORE.sub(r"\1in ", text))
     present = not to_come and not gone and not _PRESENT.isdisjoint(words)
     return _Asked(text, now, since=since, until=until, to_come=to_come, gone=gone, present=present)
 

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 
+from retrieval.days import weekdays
+from retrieval.days.closely import finds
 from retrieval.days.dates import DateHint, hint_of, month_start, unit_days, zone_of
-from retrieval.days.months import YEAR_TEXT
+from retrieval.days.months import MONTHS, YEAR_TEXT
 
 # Which of them is meant, by how many lie between it and that of now.
 _BACK = {"last": 1, "past": 1, "this": 0, "the": 0, "next": -1, "coming": -1}
@@ -36,6 +39,77 @@ _DAY = re.compile(
     (?=\s*(?:\Z|[?!.,;:]))""",
     re.IGNORECASE | re.VERBOSE,
 )
+# Such a day in a note, or in a question for a time alone: "by the 12th", "Friday the 22nd at ten", "on the 1st of each
+# month".
+_NUMBERED = re.compile(
+    rf"""(?:\b(?P<lead>on|by|from|until|till|through|before|after|{weekdays.NAME},?
+          |(?-i:Mon|Tues?|Wed|Thu(?:rs?)?|Fri|Sat|Sun)[.,]?)\s+(?=(?:the\s+)?\d)
+      | \b(?P<led>for|since|to|between|and|or|of|beginning|commencing|starting)\s+(?=the\s))
+    (?P<said>(?:the\s+)?(?P<day>\d\d?)(?:st|nd|rd|th)
+      (?:\s+of\s+(?:(?P<which>this|next|last)|(?P<each>every|each|the))\s+month\b)?)
+    (?=\s*(?:\Z|[?!.,;:)\u2013]|-(?!\w)|(?:at|in|from|to|till|until|through)\b|(?:and|or)\s+the\b))""",
+    re.IGNORECASE | re.VERBOSE,
+)
+_NUMBERS = re.compile(r"\d(?:st|nd|rd|th)")
+# What stands before the second of two days.
+_SECOND = frozenset({"and", "or", "to", "till", "until", "through"})
+
+
+def with_days(text: str, today: date, *, gone: bool) -> str:
+    """Return a text in which each day that it tells by its number alone has its month and its year.
+
+    That is the next such day, or the latest where the text speaks of what is `gone`. The first of two is the one before
+    the second. A day of each month stays as it is.
+
+    >>> with_days("Away from the 30th to the 2nd", date(2026, 5, 14), gone=False)
+    'Away from 30 May 2026 to 2 Jun 2026'
+    >>> with_days("Vet on Friday the 22nd, rent on the 1st of each month", date(2026, 5, 14), gone=False)
+    'Vet on Friday 22 May 2026, rent on the 1st of each month'
+    """
+    behind: re.Match[str] | None = None
+    day: date | None = None
+    for found in reversed(list(finds(_NUMBERED, text, _NUMBERS))):
+        first = day is not None and behind is not None and _are_two(found, behind)
+        day = None if found["each"] else _day_meant(found, day if first and day else today, gone=gone or first)
+        behind = found
+        if day is not None:
+            written = f"{day.day} {MONTHS[day.month - 1].capitalize()} {day.year}"
+            text = f"{text[: found.start('said')]}{written}{text[found.end('said') :]}"
+    return text
+
+
+def ordinal(day: int) -> str:
+    """Return what is written behind the number of a day.
+
+    >>> [f"{day}{ordinal(day)}" for day in (1, 2, 3, 4, 11, 12, 13, 22)]
+    ['1st', '2nd', '3rd', '4th', '11th', '12th', '13th', '22nd']
+    """
+    return "th" if day in {11, 12, 13} else {1: "st", 2: "nd", 3: "rd"}.get(day % 10, "th")
+
+
+def _are_two(one: re.Match[str], other: re.Match[str]) -> bool:
+    """Tell whether nothing but "to" or "and" stands between two days."""
+    return (other["lead"] or other["led"]).lower() in _SECOND and not one.string[one.end() : other.start()].strip()
+
+
+def days_of_each_month(text: str) -> Iterator[re.Match[str]]:
+    """Give the days that a text tells of every month, by their numbers: "rent on the 1st of each month"."""
+    return (found for found in finds(_NUMBERED, text, _NUMBERS) if found["each"])
+
+
+def _day_meant(found: re.Match[str], today: date, *, gone: bool) -> date | None:
+    """Return the day of a number: of this month or the one beside it, or else the next or the latest."""
+    day, which = int(found["day"]), (found["which"] or "").lower()
+    # One of two months that follow each other has 31 days.
+    behind = range(0, -3, -1) if gone else range(3)
+    for each in [-_BACK[which]] if which else behind:
+        try:
+            meant = month_start(today.year, today.month + each).replace(day=day)
+        except (OverflowError, ValueError):  # that month lacks the day, or is beyond the calendar
+            continue
+        if which or (meant <= today if gone else meant >= today):
+            return meant
+    return None
 
 
 def part_told(now: datetime, question: str, *, gone: bool, coming: bool) -> tuple[DateHint, tuple[int, int]] | None:

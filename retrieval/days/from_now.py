@@ -268,8 +268,7 @@ def _weekday(found: re.Match[str], now: datetime, *, gone: bool) -> DateHint | N
     weekday = weekdays.WEEKEND if weekend else weekdays.DAYS.index(name)
     try:
         if found["week"]:
-            week = _BACK.get(found["week"].lower(), 0)
-            first = today - timedelta(days=today.weekday() - weekday + 7 * week)
+            first = weekdays.day_of(weekday, today, found["week"].lower(), week=True)
         else:
             beyond = (found["beyond"] or "").split()
             which = beyond[1].lower() if beyond else which

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from datetime import datetime, timedelta, tzinfo
+from itertools import chain
 from typing import NamedTuple
 
+from retrieval.days.calendar_parts import ordinal, with_days
 from retrieval.days.dates import Period, local, match
 from retrieval.days.from_now import SEASONS, every_told
 from retrieval.days.months import with_months
 from retrieval.days.told_days import told_in
+from retrieval.days.weekdays import lexemes_of
 
 # Words without one of which no such time is told, how long that is at least, and how far from the day of its note it is
 # at most: "the day after tomorrow", "in 30 days", "in 10 weeks", "18 months ago", "next year". None is sought beyond.
@@ -16,10 +20,13 @@ _DAY = timedelta(hours=23)
 _REACHES = (
     ("tomorrow | yesterday | today", _DAY, timedelta(days=3)),
     ("day", _DAY, timedelta(days=31)),
-    ("week", 7 * _DAY, timedelta(weeks=11)),
+    ("week | fortnight", 7 * _DAY, timedelta(weeks=11)),
     ("month", 28 * _DAY, timedelta(days=580)),
     (" | ".join(("year", *SEASONS)), 90 * _DAY, timedelta(days=1100)),
 )
+# A day without its month, which may stand for its week, and a day of the week are at most so far from the day of their
+# note. They are looked for in no time longer than a month.
+_NUMBERED, _WEEKDAY, _WEEK, _MONTH = timedelta(days=31), timedelta(days=14), timedelta(days=7), timedelta(days=32)
 
 
 class Probe(NamedTuple):
@@ -30,14 +37,25 @@ class Probe(NamedTuple):
     end: datetime
 
 
-def probes(period: Period) -> list[Probe]:
+def probes(period: Period, zone: tzinfo) -> list[Probe]:
     """Return what is looked for in notes that may tell a time within a period from the day on which they were kept."""
     longest = max(part.end - part.start for part in period.parts or (period,))
-    return [
-        Probe(query, _moved(period.start, -reach), _moved(period.end, reach))
-        for query, least, reach in _REACHES
-        if least <= longest
-    ]
+    reaches = [(query, reach) for query, least, reach in _REACHES if least <= longest]
+    if longest <= _MONTH:
+        reaches += _by_days(period, zone)
+    return [Probe(query, _moved(period.start, -reach), _moved(period.end, reach)) for query, reach in reaches]
+
+
+def _by_days(period: Period, zone: tzinfo) -> Iterator[tuple[str, timedelta]]:
+    """Give the words by which a note may tell a day of a period without its month, with how far it is from the day."""
+    numbers = set[str]()
+    for part in period.parts or (period,):
+        first, behind = (local(each, zone).date() for each in (_moved(part.start, -_WEEK), part.end))
+        days = [first + timedelta(days=each) for each in range((behind - first).days)]
+        numbers.update(f"{day.day}{ordinal(day.day)}" for day in days)
+    yield " | ".join(sorted(numbers)), _NUMBERED
+    # "From Monday to Wednesday" is of a Tuesday, too.
+    yield " | ".join([*chain.from_iterable(map(lexemes_of, range(7))), "weekend"]), _WEEKDAY
 
 
 def tells(period: Period, text: str, kept: datetime, zone: tzinfo) -> bool:
@@ -67,7 +85,7 @@ def tells_no_other(text: str, kept: datetime, zone: tzinfo) -> bool:
     [True, False, False]
     """
     moment = local(kept, zone)
-    if any(told.month is not None for told in told_in(with_months(text))):
+    if any(told.month is not None for told in told_in(with_days(with_months(text), moment.date(), gone=False))):
         return False
     return all(match(hint, moment) == 1 for hint, _ in every_told(moment, text))
 

@@ -89,6 +89,12 @@ _PART = re.compile(
     )[\s-]+(?:the\s+month\s+of\s+)?\Z""",
     re.IGNORECASE | re.VERBOSE,
 )
+# What stands before a day and says that its week, or its weekend, is meant.
+_UNIT = re.compile(
+    r"""\b(?:(?:(?:on|at|over)\s+)?(?:the\s+)?(?P<weekend>weekend) | (?:the\s+)?(?P<week>week)
+      | (?:the\s+)?(?P<from>week\s+(?:beginning|commencing|starting) | w/[bc]))\s*\Z""",
+    re.IGNORECASE | re.VERBOSE,
+)
 _THIRDS = {"early": (1, 10), "beginning": (1, 10), "start": (1, 10), "mid": (11, 20), "middle": (11, 20)}
 # So many characters before a month say it.
 _LONGEST_PART = 40
@@ -120,6 +126,21 @@ def part_before(text: str, place: int) -> tuple[int, int, int | None, int] | Non
         return -7, -1, weekday, start
     first = 1 + 7 * _COUNTS.index(count)
     return first, first + 6, weekday, start
+
+
+def unit_before(text: str, place: int, lead: str) -> tuple[str, int] | None:
+    """Return whether the "week" or the "weekend" of a day is meant, whose date is at a place of a text, and from where.
+
+    A `lead` belongs to the date: without its "of" a week is meant only as the "week beginning 8 June".
+
+    >>> [unit_before(f"{each} 8 June", len(each) + 1, "") for each in ("w/c", "week starting", "a week")]
+    [('week', 0), ('week', 0), None]
+    """
+    begin = max(0, place - _LONGEST_PART)
+    found = _UNIT.search(text[begin:place])
+    if found is None or (found["week"] and lead.lower() != "of"):
+        return None
+    return "weekend" if found["weekend"] else "week", begin + found.start()
 
 
 def in_digits(text: str, *, either: bool) -> Iterator[tuple[re.Match[str], int, int]]:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 from calendar import monthrange
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from datetime import date, datetime, timedelta, tzinfo
 from itertools import chain, groupby, pairwise
 from typing import NamedTuple
 
 from retrieval.days import weekdays
+from retrieval.days.calendar_parts import days_of_each_month, with_days
 from retrieval.days.closely import finds, lowered
 from retrieval.days.dates import DateHint, Period, local
 from retrieval.days.feasts import Feast, feasts_in, lexemes_on
@@ -28,6 +29,7 @@ from retrieval.days.months import (
     lexemes_abroad,
     month_abroad,
     part_before,
+    unit_before,
     with_months,
 )
 from retrieval.words.codes import NUMBER_BEGINNINGS, day_beginnings, day_numbers, days_in_digits, month_lexemes
@@ -54,7 +56,11 @@ _ISO_PLACES = re.compile(r"\d{4}-\d")
 # Before a feast these tell of another time than it: "until Christmas".
 _BESIDE_A_FEAST, _BEFORE = re.compile(r"\b(?:after|before|until|till|since)\s+\Z", re.IGNORECASE), 10
 # Between the first day, or month, and the last; an hour may stand behind the first.
-_TO = re.compile(r"(?:T[\d:.]+Z?)?\s*(?:[\u2013-]|to|till|until|through)\s*", re.IGNORECASE)
+_TO = re.compile(r"(?:T[\d:.]+Z?)?\s*(?:[\u2013-]|to|till|until|through)\s*(?:the\s+)?", re.IGNORECASE)
+_BETWEEN, _AND = (
+    re.compile(r"\bbetween\s+(?:the\s+)?\Z", re.IGNORECASE),
+    re.compile(r"\s*and\s+(?:the\s+)?", re.IGNORECASE),
+)
 # The word before a time, which tells what it is the time of: "kWh in September", not "installed in September".
 _SAID_OF = re.compile(r"([^\W\d_]+)[,:]?\s+(?:(?:in|on|of|for|during|im|am|en)\s+)?\Z", re.IGNORECASE)
 _LONGEST_NAME = 60
@@ -131,11 +137,20 @@ def _years_near(month: int, day: date) -> list[int]:
 
 def says(period: Period, text: str, kept: datetime, zone: tzinfo) -> bool:
     """Tell whether a text, kept at a moment, says a day, a month or a year of a period."""
-    text = with_months(text[:READ])
-    day, parts = local(kept, zone).date(), [(part, _ends(part, zone)) for part in period.parts or (period,)]
+    text, day = with_months(text[:READ]), local(kept, zone).date()
+    parts = [(part, _ends(part, zone)) for part in period.parts or (period,)]
+    # "On the 22nd" is the next one or the last.
+    return any(
+        _says(parts, each, day) for each in dict.fromkeys(with_days(text, day, gone=gone) for gone in (False, True))
+    )
+
+
+def _says(parts: Sequence[tuple[Period, tuple[date, date]]], text: str, day: date) -> bool:
+    """Tell whether a text of a day, whose days all have their months, says a time of one of some periods."""
     dates: list[Told] = []
     # Read in turns, as the rest need not be read where a date says it.
-    for read in (told_in(text), _of_feasts(text, day), _of_the_week(text, day, dates)):
+    others = (_of_units(text, day, dates), _of_each_month(text), _of_feasts(text, day), _of_the_week(text, day, dates))
+    for read in chain((told_in(text),), others):
         told = list(read)
         if any(_is_of(part, ends, each, day) for part, ends in parts for each in told):
             return True
@@ -212,13 +227,21 @@ def told_in(text: str) -> Iterator[Told]:
     # With slashes two days may be meant, and of a range of these nobody knows how long it is.
     dates, ends = [[*those] for _, those in groupby(found, key=lambda each: each.start)], set[int]()
     for ones, others in pairwise(dates):
-        to = _TO.match(text, ones[0].end)
-        if len(ones) == len(others) == 1 and to is not None and to.end() >= others[0].start:
+        if len(ones) == len(others) == 1 and _is_range(text, ones[0], others[0]):
             between = [*_from_to(ones[0], others[0])]
             yield from between
             ends.update(each.start for each in (ones[0], others[0]) if between)
     # The two ends of a range were given with it, and have its year.
     yield from (each for each in found if each.start not in ends)
+
+
+def _is_range(text: str, one: Told, other: Told) -> bool:
+    """Tell whether a text says that all between two times is meant: "from 3 May to 7 May", "between 3 and 7 May"."""
+    between = (
+        _BETWEEN.search(text, max(0, one.start - _BEFORE), one.start) or text[one.start :][:8].lower() == "between "
+    )
+    to = (_AND if between else _TO).match(text, one.end)
+    return to is not None and to.end() >= other.start
 
 
 def _of_the_week(text: str, kept: date, dates: Collection[Told]) -> Iterator[Told]:
@@ -229,11 +252,36 @@ def _of_the_week(text: str, kept: date, dates: Collection[Told]) -> Iterator[Tol
         # "On Friday" may have been, or be to come.
         either = (False,) if said.which or said.weekend else (False, True)
         for gone in () if said.weekly else either:
-            day = weekdays.day_of(said.weekday, kept, said.which, weekend=said.weekend, gone=gone)
+            day = weekdays.day_of(said.weekday, kept, said.which, weekend=said.weekend, gone=gone, week=said.week)
             for each in (day, day + timedelta(days=1)) if said.weekend else (day,):
                 yield Told(said.start, said.end, each.year, each.month, range(each.day, each.day + 1))
-        if (said.weekly or said.which not in {"last", "past"}) and not said.weekend:
+        if (said.weekly or not (said.week or said.which in {"last", "past"})) and not said.weekend:
             yield Told(said.start, said.end, None, weekday=said.weekday)
+
+
+def _of_units(text: str, kept: date, dates: Collection[Told]) -> Iterator[Told]:
+    """Give the days of weeks and weekends that a text tells by a day of them: "the week of June 8th"."""
+    for each in dates:
+        lead = text[each.start : each.start + 2]
+        if len(each.days) != 1 or each.month is None or (unit := unit_before(text, each.start, lead)) is None:
+            continue
+        beside = [each.year] if each.year is not None else _years_beside(kept)
+        known = [
+            date(year, each.month, each.days[0]) for year in beside if each.days[0] <= monthrange(year, each.month)[1]
+        ]
+        if not known:
+            continue
+        day = min(known, key=lambda one: abs(one - kept))
+        first = day - timedelta(days=day.weekday()) if unit[0] == "week" else day
+        for one in _days_of(first, first + timedelta(days=7 if unit[0] == "week" else 2)):
+            yield Told(each.start, each.end, one.year, one.month, range(one.day, one.day + 1))
+
+
+def _of_each_month(text: str) -> Iterator[Told]:
+    """Give the days that a text tells of every month."""
+    for found in days_of_each_month(text):
+        for month in range(1, len(MONTHS) + 1):
+            yield Told(*found.span(), None, month, range(int(found["day"]), int(found["day"]) + 1))
 
 
 def _of_feasts(text: str, kept: date) -> Iterator[Told]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date, timedelta
 from itertools import pairwise
 
@@ -16,14 +16,16 @@ NAME = "(?:mon|tues|wednes|thurs|fri|satur|sun)day"
 WHICH = "last|past|this|next|coming"
 # Short names are words too: they mean a day beside another, or before an hour.
 _SHORT = "Mon|Tues?|Wed|Thu(?:rs?)?|Fri|Sat|Sun"
+# "Two weeks from Friday" is not of that Friday.
+_NO_COUNT = r"(?<!\bweeks\sfrom\s)(?<!\bweek\sfrom\s)(?<!\bweeks\son\s)(?<!\ba\sweek\son\s)(?<!\bone\sweek\son\s)"
 _TO = r"(?:\s*(?:[\u2013-]|\b(?:to|till|until|through)\b)\s*)"
 _SAID = re.compile(
-    rf"""(?<!\w)(?:(?i:(?P<each>every|each|an?|any|most|alternate|first|second|third|fourth|fifth|[1-5](?:st|nd|rd|th))
+    rf"""(?<!\w){_NO_COUNT}(?:(?i:(?P<each>every|each|an?|any|most|alternate|first|second|third|fourth|fifth|[1-5](?:st|nd|rd|th))
        | (?P<which>{WHICH}))\s+)?
     (?P<name>(?i:{NAME}|weekend)(?P<many>s\b)?
       | \b(?:{_SHORT})\b(?=\.?(?:\s*[/,&+]\s*[A-Z]|{_TO}[A-Z]|\s+\d))
       | (?:(?<=[/&+\u2013-])|(?<=[/&+\u2013-]\s))(?:{_SHORT})\b)
-    (?![\w])""",
+    (?!\w)(?i:,?\s+(?:of\s+)?(?P<week>last|this|next)\s+week\b)?""",
     re.VERBOSE,
 )
 _PLACES = re.compile(rf"day|weekend|{_SHORT.lower()}")
@@ -36,7 +38,7 @@ class NamedWeekday:
     """A day of the week that a text names from `start` to `end`; `which` is "last", "next" and the like, or "".
 
     `weekday` is from 0, Monday, on. `weekly` says that none is meant alone, `weekend` that it is one with the Sunday
-    behind it.
+    behind it, `week` that `which` is of the week, as in "Tuesday next week".
     """
 
     start: int
@@ -45,12 +47,16 @@ class NamedWeekday:
     which: str = ""
     weekly: bool = False
     weekend: bool = False
+    week: bool = False
 
 
-def day_of(weekday: int, today: date, which: str, *, weekend: bool = False, gone: bool = False) -> date:
+def day_of(
+    weekday: int, today: date, which: str, *, weekend: bool = False, gone: bool = False, week: bool = False
+) -> date:
     """Return the first day that is meant by a day of the week, or a weekend, and "last", "this", "next" or "".
 
-    The next one is that of the next week, and "last Friday" the latest before today. Without a word it is of the seven
+    The next one is that of the next week, and "last Friday" the latest before today, unless `which` is of the `week`:
+    "Friday last week". Without a word it is of the seven
     days ahead, or behind where the question asks for what is `gone`: who means today says so. Raises `OverflowError`
     beyond the calendar.
     """
@@ -58,6 +64,8 @@ def day_of(weekday: int, today: date, which: str, *, weekend: bool = False, gone
     of_this_week = beginning + timedelta(days=weekday)
     if which == "next":
         return of_this_week + _WEEK
+    if week:
+        return of_this_week - _WEEK if which == "last" else of_this_week
     if weekend:
         before = which in {"last", "past"} or (gone and of_this_week > today)
         return of_this_week - _WEEK if before else of_this_week
@@ -74,20 +82,23 @@ def said_in(text: str) -> Iterator[NamedWeekday]:
     >>> [(each.weekday, each.weekly) for each in said_in("Dentist on Tuesday, choir on Mondays, open Wed-Fri 9 to 12")]
     [(1, False), (0, True), (2, True), (4, True), (3, True)]
     """
-    found = list(finds(_SAID, text, _PLACES))
-    for each in found:
+    said = list[NamedWeekday]()
+    for each in finds(_SAID, text, _PLACES):
         name = each["name"].lower()
         weekend = name.startswith("weekend")
-        weekly = bool(each["each"] or each["many"]) or len(name) < len("monday") or _OF_EACH.match(text, each.end())
+        short = len(name) < len("monday") and not _is_at_an_hour(text, each)
+        weekly = short or bool(each["each"] or each["many"] or _OF_EACH.match(text, each.end()))
         weekday = WEEKEND if weekend else _index(name)
-        yield NamedWeekday(*each.span(), weekday, (each["which"] or "").lower(), bool(weekly), weekend)
-    for one, other in pairwise(found):
-        if _FROM_TO.fullmatch(text, one.end(), other.start()):
-            first, last = _index(one["name"].lower()), _index(other["name"].lower())
-            yield from (
-                NamedWeekday(one.start(), other.end(), (first + each) % 7, weekly=True)
-                for each in range(1, (last - first) % 7)
-            )
+        which = (each["week"] or each["which"] or "").lower()
+        said.append(NamedWeekday(*each.span(), weekday, which, weekly, weekend, week=each["week"] is not None))
+    for place, (one, other) in enumerate(pairwise([*said])):
+        if _FROM_TO.fullmatch(text, one.end, other.start):
+            # "From Monday to Wednesday next week" is all of that week.
+            first = replace(one, which=other.which, week=True) if other.week and not one.which else one
+            said[place], reach = first, replace(first, end=other.end, weekly=one.weekly or other.weekly)
+            days = range(first.weekday + 1, first.weekday + (other.weekday - first.weekday) % 7)
+            said += [replace(reach, weekday=day % 7) for day in days]
+    yield from said
 
 
 def lexemes_of(weekday: int) -> list[str]:
@@ -98,6 +109,12 @@ def lexemes_of(weekday: int) -> list[str]:
     """
     name = DAYS[weekday]
     return [name, name[:3], *["thur"] * (name == "thursday")]
+
+
+def _is_at_an_hour(text: str, found: re.Match[str]) -> bool:
+    """Tell whether a short name of a day stands by itself before a number, as in "dentist Tue 9:30"."""
+    beside = text[: found.start()].rstrip()[-1:]
+    return text[found.end() :][:3].lstrip(". ")[:1].isdigit() and not (beside and beside in "-\u2013/,&+")
 
 
 def _index(name: str) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import UTC, datetime, tzinfo
 from itertools import chain, islice, zip_longest
 from typing import Any
 from uuid import UUID
@@ -220,12 +220,13 @@ class Source:
         zone = self.now.tzinfo or UTC
         found = self.with_most(lexemes_of(period, zone), MOST_WITH_DAYS)
         named = (item_id for item_id, text, kept in found if says(period, text, kept, zone))
-        told = (item_id for item_id, text, kept in self._kept_near(period) if tells(period, text, kept, zone))
+        near = self._kept_near(period, zone)
+        told = (each[0] for each in near if tells(period, *each[1:], zone) or says(period, *each[1:], zone))
         return frozenset(chain(named, told))
 
-    def _kept_near(self, period: Period) -> Sequence[tuple[UUID, str, datetime]]:
+    def _kept_near(self, period: Period, zone: tzinfo) -> Sequence[tuple[UUID, str, datetime]]:
         """Return memories, as (id, text, moment), that may tell a time from when they were kept; the nearest first."""
-        if not (looked_for := probes(period)):
+        if not (looked_for := probes(period, zone)):
             return ()
         queries, starts, ends = (list(each) for each in zip(*looked_for, strict=True))
         values = {**self.scope(), "now": self.now, "queries": queries, "starts": starts, "ends": ends}

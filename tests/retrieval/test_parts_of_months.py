@@ -89,6 +89,20 @@ def days_of(span) -> tuple[str, str]:
         ("What happened on Easter Monday?", "2026-04-06", "2026-04-06"),
         ("Anything on New Year's Eve?", "2026-12-31", "2026-12-31"),
         ("Anything on Good Friday?", "2027-03-26", "2027-03-26"),
+        # A day without its month is the next, or the last.
+        ("What is on on the 12th?", "2026-12-12", "2026-12-12"),
+        ("Anything on the 28th?", "2026-11-28", "2026-11-28"),
+        ("What happened on the 12th?", "2026-11-12", "2026-11-12"),
+        ("What is due on Thursday the 31st?", "2026-12-31", "2026-12-31"),
+        ("What happened on the 31st?", "2026-10-31", "2026-10-31"),
+        ("What is planned for the 3rd of next month?", "2026-12-03", "2026-12-03"),
+        ("What is due by the 12th?", "2026-11-28", "2026-12-12"),
+        ("What is on between the 8th and the 10th?", "2026-12-08", "2026-12-10"),
+        ("What happened from the 30th to the 2nd?", "2026-10-30", "2026-11-02"),
+        ("What is on on the weekend of the 12th?", "2026-12-12", "2026-12-13"),
+        ("What is due in the week of the 9th?", "2026-12-07", "2026-12-13"),
+        ("What is due in the week beginning 7 December?", "2026-12-07", "2026-12-13"),
+        ("What is due w/c 7 December?", "2026-12-07", "2026-12-13"),
     ],
 )
 def test_a_part_of_a_month_and_a_feast_are_days(question, first, last):
@@ -119,6 +133,10 @@ def test_in_the_week_between_them_christmas_is_the_one_that_was():
         "Christmas",
         "What is Easter?",
         "What is on on Easter Island?",
+        "What is on on the 3rd floor?",
+        "What is on on the 1st of each month?",
+        "What is on on the 3rd and 4th floors?",
+        "What is on on the 32nd?",
     ],
 )
 def test_what_is_no_part_of_a_month_and_no_feast_of_a_question_is_no_time(question):

@@ -103,6 +103,25 @@ def test_a_time_is_told_from_the_day_on_which_the_memory_was_kept(runtime, ada, 
     assert {hit.snippet for hit in result.hits} == {each for each, asked in FROM_THEN.items() if question in asked}
 
 
+@pytest.mark.parametrize(
+    ("question", "found"),
+    [
+        ("What is on 13 June?", {"Dentist on the 13th", "Rome on the weekend of the 13th", "Bea comes next Friday"}),
+        ("What is on the 13th?", {"Dentist on the 13th", "Rome on the weekend of the 13th", "Bea comes next Friday"}),
+        ("What is due tomorrow?", {"Dentist on the 13th", "Rome on the weekend of the 13th", "Bea comes next Friday"}),
+        ("What is on 14 June?", {"Rome on the weekend of the 13th"}),
+        ("What is due on 1 July?", {"Rent is due on the 1st of every month"}),
+        ("What is planned for 13 July?", set()),
+    ],
+)
+def test_a_day_is_found_by_its_number_or_its_weekday_alone(runtime, ada, question, found):
+    told = ("Dentist on the 13th", "Rome on the weekend of the 13th", "Rent is due on the 1st of every month")
+    shelf = Shelf(runtime, ada, (*told, "Bea comes next Friday", "The 13th floor is closed", "The gate squeaks"))
+    # Friday of the week before.
+    shelf.keep_at(datetime(2025, 6, 6, tzinfo=UTC))
+    assert {*shelf.found(question, now=datetime(2025, 6, 12, 12, tzinfo=UTC), near=5, cosine=0.9)} == found
+
+
 def test_a_day_is_told_from_the_time_at_which_a_memory_was_said_again(runtime, ada):
     shelf = Shelf(runtime, ada, ("The optician is tomorrow",))
     shelf.keep_at(datetime(2024, 5, 1, tzinfo=UTC))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime, timedelta
 
 import pytest
 
@@ -27,10 +27,15 @@ from retrieval.days.told_days import says, told_in
         ("3 June 2026 to 7 May 2026", []),
         ("3 May to June", []),
         ("3 May and 7 May", []),
+        ("between 3 and 7 May", [(None, 5, 3, 7)]),
+        ("Between 3 May and the 7th of May", [(None, 5, 3, 7)]),
+        ("from the 3rd to the 7th of May", [(None, 5, 3, 7)]),
+        ("from May 3rd until the 7th", [(None, 5, 3, 7)]),
     ],
 )
 def test_all_days_between_two_are_said(text, said):
-    assert [(each.year, each.month, each.days[0], each.days[-1]) for each in told_in(text) if each.days[1:]] == said
+    told = [each for each in told_in(with_months(text)) if each.days[1:]]
+    assert [(each.year, each.month, each.days[0], each.days[-1]) for each in told] == said
 
 
 def test_the_end_of_a_range_is_of_no_other_year():
@@ -93,3 +98,38 @@ def test_a_long_text_speaks_of_a_weekday_or_a_feast(text):
 def test_a_long_time_has_the_days_and_the_whole_months_and_years_in_it(question, text, said):
     now = datetime(2026, 11, 28, 12, tzinfo=UTC)
     assert says(alone(question, now), text, now, UTC) is said
+
+
+@pytest.mark.parametrize(
+    ("text", "days"),
+    [
+        ("Dentist on the 22nd", ["05-22", "04-22"]),
+        ("Dentist on 22nd at ten", ["05-22", "04-22"]),
+        ("Vet on Friday the 22nd", ["05-22", "04-22"]),
+        ("Forms back by the 3rd.", ["06-03", "05-03"]),
+        ("Forms back by the 3rd of next month", ["06-03"]),
+        ("Away from the 30th to the 2nd", ["05-30", "05-31", "06-01", "06-02"]),
+        ("Away on the weekend of the 23rd", ["05-23", "05-24"]),
+        ("Course in the week of 27 May", ["05-25", "05-31"]),
+        ("Rent on the 1st of each month", ["05-01", "06-01", "12-01"]),
+        ("The flat on the 22nd floor", []),
+        ("For the 22nd time", []),
+    ],
+)
+def test_a_day_without_its_month_is_beside_that_on_which_the_note_was_kept(text, days):
+    # A Thursday.
+    kept = datetime(2026, 5, 14, 12, tzinfo=UTC)
+    asked = {each for each in DAYS if says(alone(f"What was planned on {each:%d %B %Y}?", kept), text, kept, UTC)}
+    assert {f"{each:%m-%d}" for each in asked} >= set(days)
+    far = [each for each in asked if "each" not in text and abs((each - kept.date()).days) > 31]
+    assert (bool(asked), far) == (bool(days), [])
+
+
+# All of a year.
+DAYS = [date(2026, 1, 1) + timedelta(days=each) for each in range(365)]
+
+
+def test_a_weekday_beside_a_day_without_its_month_is_of_that_day():
+    kept = datetime(2026, 5, 14, 12, tzinfo=UTC)
+    asked = [alone(f"What is planned for {each}?", kept) for each in ("15 May 2026", "22 May 2026")]
+    assert [says(each, "Vet on Friday the 22nd", kept, UTC) for each in asked] == [False, True]

@@ -176,7 +176,11 @@ def test_a_day_of_the_week_never_fails_at_the_edges_of_the_calendar():
         ("Pays on the last Friday of each month", [(4, "last", True)]),
         ("Training Tue/Thu 18:30", [(1, "", True), (3, "", True)]),
         ("Open Wed-Fri, closed Sun", [(2, "", True), (4, "", True), (3, "", True)]),
-        ("Open Saturday to Monday", [(5, "", False), (0, "", False), (6, "", True)]),
+        ("Open Saturday to Monday", [(5, "", False), (0, "", False), (6, "", False)]),
+        ("Dentist Tue 9:30", [(1, "", False)]),
+        ("Choir on Tuesday next week", [(1, "next", False)]),
+        ("Visa two weeks from Friday", []),
+        ("Away Monday to Wednesday next week", [(0, "next", False), (2, "next", False), (1, "next", False)]),
         ("Met Ada last Thursday", [(3, "last", False)]),
         ("Sat on the sun deck, wed in March, Mon ami", []),
         ("The Sunday-school", [(6, "", False)]),
@@ -204,7 +208,7 @@ NOTES = (
     [
         ("What is on Tuesday?", {NOTES[0], NOTES[2], NOTES[3]}),
         ("What is on Monday?", {NOTES[1]}),
-        ("What is planned for 1 December?", {NOTES[3]}),
+        ("What is planned for 1 December?", {NOTES[0], NOTES[3]}),
         ("Anything next weekend?", {NOTES[5]}),
         ("What is due next week?", {NOTES[0], NOTES[3], NOTES[5]}),
         ("What is on Tuesday next week?", {NOTES[0], NOTES[2], NOTES[3]}),
@@ -218,6 +222,24 @@ def test_a_day_of_the_week_is_found_as_notes_tell_of_it(runtime, ada, question, 
     result = shelf.ask(question, now=now + timedelta(hours=1), near=7, cosine=0.9, limit=20)
     assert {hit.snippet for hit in result.hits} == found
     assert result.period is not None
+
+
+@pytest.mark.parametrize(
+    ("text", "days"),
+    [
+        ("Dentist on Tuesday next week", ["12-01"]),
+        ("Away from Tuesday to Thursday next week", ["12-01", "12-02", "12-03"]),
+        ("Away from Tuesday to Thursday", ["11-24", "11-25", "11-26", "11-17", "11-18", "11-19"]),
+        ("Called on Tuesday last week", ["11-17"]),
+        ("Dentist Tue 9:30", ["11-17", "11-24"]),
+    ],
+)
+def test_a_day_of_the_week_is_of_the_week_that_a_note_tells(text, days):
+    # Kept on a Monday.
+    kept = noon(MONDAY)
+    asked = [date(2026, 11, 10) + timedelta(days=each) for each in range(30)]
+    told = [each for each in asked if says(alone(f"What was planned on {each:%d %B %Y}?", kept), text, kept, ZONE)]
+    assert [f"{each:%m-%d}" for each in told] == sorted(days)
 
 
 @pytest.mark.parametrize(
