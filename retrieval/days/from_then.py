@@ -25,8 +25,8 @@ _REACHES = (
     (" | ".join(("year", *SEASONS)), 90 * _DAY, timedelta(days=1100)),
 )
 # A day without its month, which may stand for its week, and a day of the week are at most so far from the day of their
-# note. They are looked for in no time longer than a month.
-_NUMBERED, _WEEKDAY, _WEEK, _MONTH = timedelta(days=31), timedelta(days=14), timedelta(days=7), timedelta(days=32)
+# note. They are looked for in no time longer than a week: in a month most of them are of each month.
+_NUMBERED, _WEEKDAY, _WEEK = timedelta(days=31), timedelta(days=14), timedelta(days=7)
 
 
 class Probe(NamedTuple):
@@ -41,7 +41,7 @@ def probes(period: Period, zone: tzinfo) -> list[Probe]:
     """Return what is looked for in notes that may tell a time within a period from the day on which they were kept."""
     longest = max(part.end - part.start for part in period.parts or (period,))
     reaches = [(query, reach) for query, least, reach in _REACHES if least <= longest]
-    if longest <= _MONTH:
+    if longest <= _WEEK + timedelta(hours=1):
         reaches += _by_days(period, zone)
     return [Probe(query, _moved(period.start, -reach), _moved(period.end, reach)) for query, reach in reaches]
 

@@ -149,8 +149,10 @@ def _says(parts: Sequence[tuple[Period, tuple[date, date]]], text: str, day: dat
     """Tell whether a text of a day, whose days all have their months, says a time of one of some periods."""
     dates: list[Told] = []
     # Read in turns, as the rest need not be read where a date says it.
-    others = (_of_units(text, day, dates), _of_each_month(text), _of_feasts(text, day), _of_the_week(text, day, dates))
-    for read in chain((told_in(text),), others):
+    # What is so each month is no news of one.
+    short = any(part.end - part.start <= _WEEK for part, _ in parts)
+    others = (_of_units(text, day, dates), _of_feasts(text, day), _of_the_week(text, day, dates))
+    for read in (told_in(text), *others, _of_each_month(text) if short else ()):
         told = list(read)
         if any(_is_of(part, ends, each, day) for part, ends in parts for each in told):
             return True

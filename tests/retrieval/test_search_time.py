@@ -112,14 +112,19 @@ def test_a_time_is_told_from_the_day_on_which_the_memory_was_kept(runtime, ada, 
         ("What is on 14 June?", {"Rome on the weekend of the 13th"}),
         ("What is due on 1 July?", {"Rent is due on the 1st of every month"}),
         ("What is planned for 13 July?", set()),
+        ("What is due on 2 July?", {"VAT on the 2nd"}),
+        # Most days without their month are of each month.
+        ("What is planned for July?", set()),
     ],
 )
 def test_a_day_is_found_by_its_number_or_its_weekday_alone(runtime, ada, question, found):
     told = ("Dentist on the 13th", "Rome on the weekend of the 13th", "Rent is due on the 1st of every month")
-    shelf = Shelf(runtime, ada, (*told, "Bea comes next Friday", "The 13th floor is closed", "The gate squeaks"))
+    shelf = Shelf(
+        runtime, ada, (*told, "VAT on the 2nd", "Bea comes next Friday", "The 13th floor is closed", "The gate squeaks")
+    )
     # Friday of the week before.
     shelf.keep_at(datetime(2025, 6, 6, tzinfo=UTC))
-    assert {*shelf.found(question, now=datetime(2025, 6, 12, 12, tzinfo=UTC), near=5, cosine=0.9)} == found
+    assert {*shelf.found(question, now=datetime(2025, 6, 12, 12, tzinfo=UTC), near=6, cosine=0.9)} == found
 
 
 def test_a_day_is_told_from_the_time_at_which_a_memory_was_said_again(runtime, ada):
