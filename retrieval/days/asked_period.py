@@ -62,8 +62,25 @@ _NOW = re.compile(r"\b(between|from)\s+now\b", re.IGNORECASE)
 # All from then to today.
 _SINCE = re.compile(r"\bsince\b", re.IGNORECASE)
 # All from today to then: "What is due by Friday?", and not "planned by June".
-_UNTIL = re.compile(r"\bby\b|\buntil\b|\btill\b", re.IGNORECASE)
-_TO_DO = re.compile(r"\b(?:due|deadlines?|to\s+do|must\s+be\s+done)\b", re.IGNORECASE)
+_UNTIL = re.compile(r"\bby\b|\buntil\b|\btill\b|\bbefore\b|\bnot?\s+later\s+than\b", re.IGNORECASE)
+# Without that day itself; but what is due "before the end of the week" is due in it.
+_BEFORE = re.compile(r"\bbefore\b(?!\s+(?:the\s+)?(?:very\s+)?end\b)", re.IGNORECASE)
+# All behind a day, or from it on, to today, or of the year to come.
+_AFTER = re.compile(r"(?<!day\s)(?<!week\s)(?<!weekend\s)(?<!month\s)(?<!quarter\s)(?<!year\s)\bafter\b", re.IGNORECASE)
+_FROM_ON = re.compile(r"\bfrom\b(.+)\s(?:on|onwards?)(?=\W*\Z)", re.IGNORECASE)
+_YEAR = timedelta(days=366)
+_TO_DO = re.compile(
+    r"\b(?:due|deadlines?|to\s+do|must|(?:have|has|got|need|needs|ought|supposed)\s+to|should)\b", re.IGNORECASE
+)
+# What says no more of what is to be done than that it is.
+_DUTIES = (
+    (re.compile(r"\b(?:need|needs|ought|supposed)\s+to\b|\bshould\b", re.IGNORECASE), "have to"),
+    (re.compile(r"\bto\s+(?:finish|complete|get\s+done)\b|\bleft\s+to\s+do\b", re.IGNORECASE), "to do"),
+    (re.compile(r"\bnot\s+(?:to\s+)?forget\b", re.IGNORECASE), "do"),
+    (re.compile(r"\bat\s+the\s+latest\b|\bstill\b", re.IGNORECASE), ""),
+    (re.compile(r"\A\W*(?:am\s+I|are\s+we)\s+(?:free|busy|available)\b", re.IGNORECASE), "what is there"),
+    (re.compile(r"\b(until|by|before|after)\s+the\s+weekend\b", re.IGNORECASE), r"\1 this weekend"),
+)
 # Behind another month or a feast "May" is one too, and "March": "in April and May", "from Easter to May".
 _MONTH_BEFORE = re.compile(
     rf"((?:\b(?:in|during|between|from|of)|,)\s+(?:{MONTH}\.?|{FEAST})(?:\s+{YEAR_TEXT})?,?\s+(?:and|or|to|through)\s+)(?=(?-i:May|Mar(?:ch)?)\b(?!['\u2019]))",
@@ -84,7 +101,8 @@ _ELSEWHERE = frozenset({"since", "until", "till", "by", "before", "after"})
 class _Asked:
     """A question in words that the dates of it can be read from, asked at `now`, and what it says of their time.
 
-    `since`: it asks for what has been from its date to today; `until`: for what is to be done from today to its date.
+    `since`: it asks for what has been from its date to today; `until`: for what is to be done from today to its date;
+    `onwards`: for what will be from its date on. `without`: for that, but without what is on the date itself.
     `to_come`, `gone` and `present`: it speaks of what is to come, of what has been, or of neither.
     """
 
@@ -92,6 +110,8 @@ class _Asked:
     now: datetime
     since: bool
     until: bool
+    onwards: bool
+    without: bool
     to_come: bool
     gone: bool
     present: bool
@@ -119,7 +139,7 @@ def alone(question: str, now: datetime) -> Period | None:
     closed = _RANGE.search(asked.text) is not None
     if closed and len(found) == 2 and len(YEAR.findall(asked.text)) < 2:
         found = _range_of(asked, *found)
-    if not found or _lacks_one(asked, len(found)):
+    if not found or _lacks_one(asked, len(found)) or not (found := _reached(asked, found)):
         return None
     # "What did June say?" asks for a person, "What is planned for June?" for a month.
     bare = month is not None and not any(month[part] for part in ("lead", "before", "after", "year"))
@@ -136,17 +156,25 @@ def alone(question: str, now: datetime) -> Period | None:
 
 
 def _asked(question: str, now: datetime) -> _Asked:
+    for pattern, plainly in _DUTIES:
+        question = pattern.sub(plainly, question)
+    after = _FROM_ON.sub(r"after\1", question)
+    onwards = not _is_gone(after) and _AFTER.search(after) is not None and _TWO.search(after) is None
+    without = _AFTER.search(question) is not None
+    question = _AFTER.sub("from" if onwards else "since", after)
     since = _SINCE.search(question) is not None
     text = f"{_SINCE.sub('from', question).rstrip(' ?!.')} to today" if since else question
     until = _is_until(text)
+    without |= until and _BEFORE.search(text) is not None
     text = _UNTIL.sub("from today until", text) if until else text
     words = words_of(text)
-    to_come = (_is_to_come(words) and not since) or until
+    to_come = (_is_to_come(words) and not since) or until or onwards
     gone = _is_gone(text) or since
     text = with_days(with_months(text), now.date(), gone=gone)
     text = _NOW.sub(r"\1 today", _MONTH_BEFORE.sub(r"\1in ", text))
     present = not to_come and not gone and not _PRESENT.isdisjoint(words)
-    return _Asked(text, now, since=since, until=until, to_come=to_come, gone=gone, present=present)
+    reach = {"since": since, "until": until, "onwards": onwards, "without": without}
+    return _Asked(text, now, **reach, to_come=to_come, gone=gone, present=present)
 
 
 def _dates_of(asked: _Asked) -> tuple[list[Period], str] | None:
@@ -177,6 +205,18 @@ def _range_of(asked: _Asked, first: Period, last: Period) -> list[Period]:
     year = local(last.start, zone_of(asked.now)).year + 1
     on = _period(replace(last.named, year=year), asked.now, to_come=False)
     return [first, on] if on is not None else []
+
+
+def _reached(asked: _Asked, found: list[Period]) -> list[Period]:
+    """Return what is meant by the dates of a question that reaches to one of them or from it; none where no time is."""
+    if asked.onwards:
+        start = found[0].end if asked.without else found[0].start
+        return [Period(start, start + _YEAR)] if len(found) == 1 else []
+    if not asked.without or len(found) < 2:
+        return found
+    first, last = found[0], found[1]
+    start, end = (first.start, last.start) if asked.until else (first.end, last.end)
+    return [replace(first, start=start), replace(last, end=end)] if start < end else []
 
 
 def _lacks_one(asked: _Asked, dates: int) -> bool:
