@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime, timedelta, tzinfo
+from datetime import MAXYEAR, datetime, timedelta, tzinfo
 
 from retrieval.days.asked_days import GONE, WORD, feast_hint, place_of, take_date, words_of
 from retrieval.days.calendar_parts import with_days
@@ -211,7 +211,8 @@ def _reached(asked: _Asked, found: list[Period]) -> list[Period]:
     """Return what is meant by the dates of a question that reaches to one of them or from it; none where no time is."""
     if asked.onwards:
         start = found[0].end if asked.without else found[0].start
-        return [Period(start, start + _YEAR)] if len(found) == 1 else []
+        # Nothing is planned beyond the calendar.
+        return [Period(start, start + _YEAR)] if len(found) == 1 and start.year < MAXYEAR - 1 else []
     if not asked.without or len(found) < 2:
         return found
     first, last = found[0], found[1]

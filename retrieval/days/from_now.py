@@ -34,6 +34,17 @@ _WITHIN = re.compile(
       | past\s+(?P<unit>week|month|quarter|year))\b(?!\s+(?:ago|of)\b)""",
     re.IGNORECASE | re.VERBOSE,
 )
+# From now on: "in the coming days", "over the next week", "within a month".
+_SOON = re.compile(
+    rf"""\b(?:
+        (?:(?:in|over|within|during)\s+)?(?:the\s+)?(?:next|coming)\s+(?:(?P<several>day|week|month)s
+          | (?P<hours>{STEPS})\s+hours?)
+      | (?:over\s+the\s+(?:next|coming)|within\s+the(?:\s+next|\s+coming)?)\s+(?P<one>week|month|quarter|year)
+      | within\s+(?P<count>{STEPS})\s+(?P<units>day|week|fortnight|month|quarter|year)s?
+      )\b(?!\s+(?:ago|of|after|before)\b)""",
+    re.IGNORECASE | re.VERBOSE,
+)
+_SEVERAL = 5
 # Notes tell no other day by minutes and hours.
 _CLOCK = re.compile(
     rf"""\b(?:(?:(?:over|within|in)\s+(?:the\s+)?)?(?:last|past)\s+(?:{COUNT}\s+)?(?P<unit>hour|minute)s?
@@ -205,6 +216,21 @@ def _within(found: re.Match[str], now: datetime) -> DateHint | None:
         return None
 
 
+def _soon(found: re.Match[str], now: datetime) -> DateHint | None:
+    """The days from now to that in so many units, it included; in a day of hours the day of the last."""
+    unit = (found["several"] or found["one"] or found["units"] or "day").lower()
+    steps = steps_of(found["count"]) if found["count"] else _SEVERAL if found["several"] else 1
+    if unit == "fortnight":
+        unit, steps = "week", 2 * steps
+    try:
+        hours = steps_of(found["hours"]) if found["hours"] else 0
+        last = (now + timedelta(hours=hours)).date() if hours else moved(now.date(), unit, steps)
+        span = hint_of(now.date(), last + timedelta(days=1), zone_of(now))
+        return replace(span, start=now.astimezone(UTC)) if span is not None else None
+    except (OverflowError, ValueError):
+        return None
+
+
 def _recent(found: re.Match[str], now: datetime) -> DateHint | None:
     said = (found["day"] or found["which"]).lower()
     back = _BACK.get(" ".join(said.split()), 0)
@@ -288,4 +314,11 @@ _WAYS_OF_NOTES = (
     (_AHEAD, _ahead),
     (_RECENT, _recent),
 )
-_WAYS = (*_WAYS_OF_NOTES[:3], (_WITHIN, _within), *_WAYS_OF_NOTES[3:], (_CLOSE, _close), (_CLOCK, _clock))
+_WAYS = (
+    (_SOON, _soon),
+    *_WAYS_OF_NOTES[:3],
+    (_WITHIN, _within),
+    *_WAYS_OF_NOTES[3:],
+    (_CLOSE, _close),
+    (_CLOCK, _clock),
+)

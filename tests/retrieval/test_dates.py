@@ -329,6 +329,13 @@ def test_what_is_to_come_is_of_the_next_time(question, start, end):
         ("What is due in the next 3 days?", "2024-07-14"),
         ("What is coming up within the next two weeks?", "2024-07-25"),
         ("What happens in the coming few days?", "2024-07-16"),
+        ("What is due in the coming days?", "2024-07-16"),
+        ("What is planned for the next weeks?", "2024-08-15"),
+        ("What is due over the next week?", "2024-07-18"),
+        ("What is due within the month?", "2024-08-11"),
+        ("What is due within two weeks?", "2024-07-25"),
+        ("What is due within a fortnight?", "2024-07-25"),
+        ("What is due in the next 24 hours?", "2024-07-12"),
     ],
 )
 def test_what_comes_next_is_from_now_on(question, end):
@@ -502,6 +509,13 @@ def test_whoever_asks_for_more_does_not_ask_for_a_time_alone(question):
             "today",
             "in a year",
             "the next 9 years",
+            "on the 31st",
+            "due before the 3rd",
+            "due after 7 May 9999",
+            "from the 30th on",
+            "from the 30th to the 2nd",
+            "within 9 years",
+            "in the coming weeks",
         ]
     ),
     st.datetimes(),

@@ -163,7 +163,8 @@ def test_a_day_of_the_week_is_otherwise_no_reason_to_prefer_what_was_kept(questi
 
 def test_a_day_of_the_week_never_fails_at_the_edges_of_the_calendar():
     for day in (datetime.min, datetime.max):
-        for question in ("last Friday", "next Monday", "Monday next week", "last weekend", "next weekend"):
+        those = ("last Friday", "next Monday", "Monday next week", "last weekend", "next weekend")
+        for question in (*those, "anything after yesterday", "what is due on the 31st", "what is due within a year"):
             alone(question, day.replace(tzinfo=ZONE))
 
 
