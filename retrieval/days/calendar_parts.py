@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
+from itertools import product
 
 from retrieval.days import weekdays
 from retrieval.days.closely import finds
-from retrieval.days.dates import DateHint, hint_of, month_start, unit_days, zone_of
+from retrieval.days.dates import DateHint, hint_of, local, month_start, unit_days, zone_of
 from retrieval.days.months import MONTHS, YEAR_TEXT
 
 # Which of them is meant, by how many lie between it and that of now.
@@ -26,6 +28,7 @@ _PART = re.compile(
       | (?:the\s+year\s+)?(?P<year>{YEAR_TEXT})\b)""",
     re.IGNORECASE | re.VERBOSE,
 )
+_PLACES = re.compile(r"week|month|quarter|year|q[1-4]|(?:19|20)\d\d")
 _COUNTS = ("first", "second", "third", "fourth", "last")
 # Without its year only where its number says that it is none of a game or an hour.
 _QUARTER = re.compile(
@@ -73,9 +76,16 @@ def with_days(text: str, today: date, *, gone: bool) -> str:
         day = None if found["each"] else _day_meant(found, day if first and day else today, gone=gone or first)
         behind = found
         if day is not None:
-            written = f"{day.day} {MONTHS[day.month - 1].capitalize()} {day.year}"
-            text = f"{text[: found.start('said')]}{written}{text[found.end('said') :]}"
+            text = f"{text[: found.start('said')]}{_written(day)}{text[found.end('said') :]}"
     return text
+
+
+def _written(day: date) -> str:
+    return f"{day.day} {_month(day)}"
+
+
+def _month(day: date) -> str:
+    return f"{MONTHS[day.month - 1].capitalize()} {day.year}"
 
 
 def ordinal(day: int) -> str:
@@ -131,6 +141,42 @@ def part_told(now: datetime, question: str, *, gone: bool, coming: bool) -> tupl
         if hint is not None:
             return hint, found.span()
     return None
+
+
+def every_part(kept: datetime, text: str) -> Iterator[DateHint]:
+    """Give the parts of weeks, quarters and years that a text tells, counted from the moment at which it was kept.
+
+    Of a week each day of the part is given. A quarter without its year is that before and that behind.
+    """
+    for pattern, read, ways in ((_PART, _part, (False,)), (_QUARTER, _quarter, (False, True))):
+        for found, past in product(finds(pattern, text, _PLACES), ways):
+            with suppress(OverflowError, ValueError):  # beyond the calendar
+                if (hint := read(found, kept, past=past)) is not None:
+                    yield from _by_day(hint) if (found.groupdict().get("unit") or "").lower() == "week" else (hint,)
+
+
+def with_months_of(text: str, today: date) -> str:
+    """Return a text in which each month has its name and its year of which it tells a part from now.
+
+    >>> with_months_of("Due by the end of next month", date(2026, 12, 4))
+    'Due by the end of Jan 2027'
+    """
+    for found in reversed(list(finds(_PART, text, _PLACES))):
+        if (found["unit"] or "").lower() == "month":
+            with suppress(OverflowError, ValueError):
+                first, _ = unit_days(today, "month", _BACK[found["which"].lower()])
+                text = f"{text[: found.start('which')]}{_month(first)}{text[found.end('unit') :]}"
+    return text
+
+
+def _by_day(hint: DateHint) -> Iterator[DateHint]:
+    if hint.start is None or hint.end is None:
+        return
+    day, behind = (local(each, hint.zone).date() for each in (hint.start, hint.end))
+    while day < behind:
+        if (each := hint_of(day, day + timedelta(days=1), hint.zone)) is not None:
+            yield each
+        day += timedelta(days=1)
 
 
 def day_told(now: datetime, question: str) -> tuple[DateHint, tuple[int, int]] | None:

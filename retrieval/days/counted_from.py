@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import replace
 from datetime import date, datetime, timedelta
 
 from retrieval.days import weekdays
+from retrieval.days.closely import finds
 from retrieval.days.dates import DateHint, hint_of, moved, unit_days, zone_of
 from retrieval.days.from_now import STEPS, steps_of
 
@@ -28,6 +31,9 @@ _WEEKS_FROM = re.compile(
     (?:(?P<which>{weekdays.WHICH})\s+)?{_WEEKDAY}(?![\w-])""",
     re.IGNORECASE | re.VERBOSE,
 )
+# "Friday week" is the Friday behind the next.
+_A_WEEK_ON = re.compile(rf"\b(?:on\s+)?(?P<day>{weekdays.NAME})\s+week\b(?!\s*(?:of|\d|on\b|from\b))", re.IGNORECASE)
+_PLACES = re.compile("day|week")
 
 
 def counted_told(now: datetime, question: str) -> tuple[DateHint, tuple[int, int]] | None:
@@ -35,7 +41,7 @@ def counted_told(now: datetime, question: str) -> tuple[DateHint, tuple[int, int
 
     "This time last year" is half a month about the day of a year ago, of last month four days and of last week one.
     """
-    for pattern, read in ((_SAME, _same), (_DAYS_AGO, _days_ago), (_WEEKS_FROM, _weeks_from)):
+    for pattern, read in _WAYS:
         if found := pattern.search(question):
             try:
                 hint = read(found, now)
@@ -44,6 +50,15 @@ def counted_told(now: datetime, question: str) -> tuple[DateHint, tuple[int, int
             if hint is not None:
                 return hint, found.span()
     return None
+
+
+def every_counted(kept: datetime, text: str) -> Iterator[DateHint]:
+    """Give the days that a text counts from others, for the moment at which it was kept: "two weeks from Friday"."""
+    for pattern, read in _WAYS:
+        for found in finds(pattern, text, _PLACES):
+            with suppress(OverflowError, ValueError):  # beyond the calendar
+                if (hint := read(found, kept)) is not None:
+                    yield hint
 
 
 def _same(found: re.Match[str], now: datetime) -> DateHint | None:
@@ -71,6 +86,11 @@ def _weeks_from(found: re.Match[str], now: datetime) -> DateHint | None:
     return _hint(first - weeks if ago else first + weeks, weekday, now, weekend=weekend)
 
 
+def _a_week_on(found: re.Match[str], now: datetime) -> DateHint | None:
+    weekday, _ = _named(found)
+    return _hint(weekdays.day_of(weekday, now.date(), "") + timedelta(weeks=1), weekday, now, weekend=False)
+
+
 def _named(found: re.Match[str]) -> tuple[int, bool]:
     name = found["day"].lower()
     return (weekdays.WEEKEND, True) if name == "weekend" else (weekdays.DAYS.index(name), False)
@@ -79,3 +99,6 @@ def _named(found: re.Match[str]) -> tuple[int, bool]:
 def _hint(first: date, weekday: int, now: datetime, *, weekend: bool) -> DateHint | None:
     hint = hint_of(first, first + timedelta(days=2 if weekend else 1), zone_of(now))
     return replace(hint, weekday=weekday) if hint is not None and not weekend else hint
+
+
+_WAYS = ((_SAME, _same), (_DAYS_AGO, _days_ago), (_WEEKS_FROM, _weeks_from), (_A_WEEK_ON, _a_week_on))

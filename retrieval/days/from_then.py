@@ -7,7 +7,8 @@ from datetime import datetime, timedelta, tzinfo
 from itertools import chain
 from typing import NamedTuple
 
-from retrieval.days.calendar_parts import ordinal, with_days
+from retrieval.days.calendar_parts import every_part, ordinal, with_days
+from retrieval.days.counted_from import every_counted
 from retrieval.days.dates import Period, local, match
 from retrieval.days.from_now import SEASONS, every_told
 from retrieval.days.months import with_months
@@ -20,9 +21,10 @@ _DAY = timedelta(hours=23)
 _REACHES = (
     ("tomorrow | yesterday | today", _DAY, timedelta(days=3)),
     ("day", _DAY, timedelta(days=31)),
-    ("week | fortnight", 7 * _DAY, timedelta(weeks=11)),
+    ("week | fortnight", _DAY, timedelta(weeks=11)),
+    ("month", _DAY, timedelta(days=62)),
     ("month", 28 * _DAY, timedelta(days=580)),
-    (" | ".join(("year", *SEASONS)), 90 * _DAY, timedelta(days=1100)),
+    (" | ".join(("year", "quarter", "q1", "q2", "q3", "q4", *SEASONS)), 90 * _DAY, timedelta(days=1100)),
 )
 # A day without its month, which may stand for its week, and a day of the week are at most so far from the day of their
 # note. They are looked for in no time longer than a week: in a month most of them are of each month.
@@ -67,9 +69,11 @@ def tells(period: Period, text: str, kept: datetime, zone: tzinfo) -> bool:
     >>> [tells(day, text, kept, UTC) for text in ("Dentist tomorrow", "Dentist next week", "Dentist today")]
     [True, False, False]
     """
+    moment = local(kept, zone)
+    told = (hint for hint, _ in every_told(moment, text))
     return any(
         hint.start is not None and hint.end is not None and _is_of(part, hint.start, hint.end)
-        for hint, _ in every_told(local(kept, zone), text)
+        for hint in chain(told, every_part(moment, text), every_counted(moment, text))
         for part in period.parts or (period,)
     )
 

@@ -10,7 +10,7 @@ from itertools import chain, groupby, pairwise
 from typing import NamedTuple
 
 from retrieval.days import weekdays
-from retrieval.days.calendar_parts import days_of_each_month, with_days
+from retrieval.days.calendar_parts import days_of_each_month, with_days, with_months_of
 from retrieval.days.closely import finds, lowered
 from retrieval.days.dates import DateHint, Period, local
 from retrieval.days.feasts import Feast, feasts_in, lexemes_on
@@ -137,7 +137,8 @@ def _years_near(month: int, day: date) -> list[int]:
 
 def says(period: Period, text: str, kept: datetime, zone: tzinfo) -> bool:
     """Tell whether a text, kept at a moment, says a day, a month or a year of a period."""
-    text, day = with_months(text[:READ]), local(kept, zone).date()
+    day = local(kept, zone).date()
+    text = with_months_of(with_months(text[:READ]), day)
     parts = [(part, _ends(part, zone)) for part in period.parts or (period,)]
     # "On the 22nd" is the next one or the last.
     return any(

@@ -25,7 +25,7 @@ _SAID = re.compile(
     (?P<name>(?i:{NAME}|weekend)(?P<many>s\b)?
       | \b(?:{_SHORT})\b(?=\.?(?:\s*[/,&+]\s*[A-Z]|{_TO}[A-Z]|\s+\d))
       | (?:(?<=[/&+\u2013-])|(?<=[/&+\u2013-]\s))(?:{_SHORT})\b)
-    (?!\w)(?i:,?\s+(?:of\s+)?(?P<week>last|this|next)\s+week\b)?""",
+    (?!\w|\s+week\b(?!\s*\d))(?i:,?\s+(?:of\s+)?(?P<week>last|this|next)\s+week\b)?""",
     re.VERBOSE,
 )
 _PLACES = re.compile(rf"day|weekend|{_SHORT.lower()}")

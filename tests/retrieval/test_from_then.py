@@ -32,6 +32,14 @@ KEPT = datetime(2026, 3, 3, 12, tzinfo=UTC)
         ("in the summer of 2025", "Porto last summer"),
         ("in the winter of 2026", "Skiing in winter"),
         ("in March 2026", "Dentist tomorrow"),
+        ("on 13 March 2026", "Report due at the end of next week"),
+        ("on 9 March 2026", "Call Bea early next week"),
+        ("in the third quarter of 2026", "Budget due in Q3"),
+        ("in the fourth quarter of 2025", "Sales fell in Q4"),
+        ("on 20 March 2026", "The interview is two weeks from Friday"),
+        ("on 13 March 2026", "Hairdresser a week on Friday"),
+        ("on 13 March 2026", "Hairdresser Friday week"),
+        ("on 20 February 2026", "We met two Fridays ago"),
     ],
 )
 def test_a_note_tells_a_time_from_its_day(asked, text):
@@ -54,3 +62,9 @@ def test_the_day_of_a_note_is_that_of_the_zone():
 
 def test_what_is_left_of_a_note_tells_no_time_from_its_day():
     assert untold("Rome next summer, tyres for winter", KEPT).split() == ["Rome", ",", "tyres", "for", "winter"]
+
+
+@pytest.mark.parametrize("text", ["The roof is done in early 2027", "Lease ends in late 2027, rent due in Q3 2027"])
+def test_a_part_of_a_year_is_of_no_time_that_is_shorter(text):
+    asked = [alone(f"What is planned for {when}?", KEPT) for when in ("2027", "5 January 2027")]
+    assert [tells(period, text, KEPT, UTC) for period in asked] == [True, False]
