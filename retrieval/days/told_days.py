@@ -61,6 +61,8 @@ _BETWEEN, _AND = (
     re.compile(r"\bbetween\s+(?:the\s+)?\Z", re.IGNORECASE),
     re.compile(r"\s*and\s+(?:the\s+)?", re.IGNORECASE),
 )
+# A text with one of these tells of each year: "Ada's birthday is on 5 July".
+_YEARLY = re.compile(r"\b(?:birthdays?|anniversar(?:y|ies)|(?:every|each)\s+year|yearly|annual(?:ly)?)\b")
 # The word before a time, which tells what it is the time of: "kWh in September", not "installed in September".
 _SAID_OF = re.compile(r"([^\W\d_]+)[,:]?\s+(?:(?:in|on|of|for|during|im|am|en)\s+)?\Z", re.IGNORECASE)
 _LONGEST_NAME = 60
@@ -140,10 +142,18 @@ def says(period: Period, text: str, kept: datetime, zone: tzinfo) -> bool:
     day = local(kept, zone).date()
     text = with_months_of(with_months(text[:READ]), day)
     parts = [(part, _ends(part, zone)) for part in period.parts or (period,)]
+    if _YEARLY.search(lowered(text)) is not None and _says_yearly(parts, text):
+        return True
     # "On the 22nd" is the next one or the last.
     return any(
         _says(parts, each, day) for each in dict.fromkeys(with_days(text, day, gone=gone) for gone in (False, True))
     )
+
+
+def _says_yearly(parts: Sequence[tuple[Period, tuple[date, date]]], text: str) -> bool:
+    """Tell whether one of some periods has a day or a month of a text, of whatever year, as each year has it."""
+    told = [each._replace(year=None) for each in told_in(text) if each.month is not None]
+    return any(_is_of(part, ends, each, ends[0]) for part, ends in parts for each in told)
 
 
 def _says(parts: Sequence[tuple[Period, tuple[date, date]]], text: str, day: date) -> bool:

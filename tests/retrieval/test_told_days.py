@@ -135,3 +135,21 @@ def test_a_weekday_beside_a_day_without_its_month_is_of_that_day():
     kept = datetime(2026, 5, 14, 12, tzinfo=UTC)
     asked = [alone(f"What is planned for {each}?", kept) for each in ("15 May 2026", "22 May 2026")]
     assert [says(each, "Vet on Friday the 22nd", kept, UTC) for each in asked] == [False, True]
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("Ada's birthday is on 5 July", True),
+        ("Ada's birthday: 5 July 1980", True),
+        ("The boiler is serviced every year in July", True),
+        ("Wedding anniversary 5 July", True),
+        ("The boiler was serviced on 5 July", False),
+        ("Ada's birthday is on 6 August", False),
+    ],
+)
+def test_what_is_so_each_year_is_of_whatever_year(text, said):
+    kept = datetime(2019, 5, 14, 12, tzinfo=UTC)
+    asked = [alone(f"What is planned for {when}?", kept.replace(year=2026)) for when in ("5 July", "July")]
+    assert says(asked[1], text, kept, UTC) is said
+    assert says(asked[0], text, kept, UTC) is (said and "5 July" in text)
