@@ -45,7 +45,8 @@ _DAY = re.compile(
 # Such a day in a note, or in a question for a time alone: "by the 12th", "Friday the 22nd at ten", "on the 1st of each
 # month".
 _NUMBERED = re.compile(
-    rf"""(?:\b(?P<lead>on|by|from|until|till|through|before|after|{weekdays.NAME},?
+    rf"""(?:\A\W*(?=(?:the\s+)?\d\d?[a-z]{{2}}\W*\Z)
+      | \b(?P<lead>on|by|from|until|till|through|before|after|{weekdays.NAME},?
           |(?-i:Mon|Tues?|Wed|Thu(?:rs?)?|Fri|Sat|Sun)[.,]?)\s+(?=(?:the\s+)?\d)
       | \b(?P<led>for|since|to|between|and|or|of|beginning|commencing|starting)\s+(?=the\s))
     (?P<said>(?:the\s+)?(?P<day>\d\d?)(?:st|nd|rd|th)

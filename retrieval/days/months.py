@@ -81,11 +81,14 @@ _SHARED_LOW = re.compile(
     rf"(?={_NUMBER}(?!\w|[.,:]\d|\s?[ap]m\b|\s+(?:of\s+)?{MONTH})))"
 )
 # What stands before a month and says which part of it is meant: the thirds of it, its halves and weeks.
-_COUNTS = ("first", "second", "third", "fourth")
+_COUNTS = {"first": 0, "second": 1, "third": 2, "fourth": 3, "1st": 0, "2nd": 1, "3rd": 2, "4th": 3}
+# So many days, or weeks, of which the first are meant.
+_MANY = {"two": 2, "three": 3, "four": 4, "five": 5, "six": 6, "seven": 7, "ten": 10}
 _PART = re.compile(
     rf"""\b(?:the\s+)?(?:
         (?P<third>early|mid|late) | (?:very\s+)?(?P<third_of>beginning|start|middle|end)\s+of
       | (?P<count>{"|".join(_COUNTS)}|last)\s+(?P<unit>week|half|{NAME_OF_DAY})\s+(?:of|in)
+      | first\s+(?P<many>\d\d?|{"|".join(_MANY)})\s+(?P<units>day|week)s\s+(?:of|in)
     )[\s-]+(?:the\s+month\s+of\s+)?\Z""",
     re.IGNORECASE | re.VERBOSE,
 )
@@ -95,6 +98,7 @@ _UNIT = re.compile(
       | (?:the\s+)?(?P<from>week\s+(?:beginning|commencing|starting) | w/[bc]))\s*\Z""",
     re.IGNORECASE | re.VERBOSE,
 )
+_LONGEST_MONTH = 31
 _THIRDS = {"early": (1, 10), "beginning": (1, 10), "start": (1, 10), "mid": (11, 20), "middle": (11, 20)}
 # So many characters before a month say it.
 _LONGEST_PART = 40
@@ -118,13 +122,16 @@ def part_before(text: str, place: int) -> tuple[int, int, int | None, int] | Non
     start = begin + found.start()
     if third := found["third"] or found["third_of"]:
         return (*_THIRDS.get(third.lower(), (21, 31)), None, start)
+    if many := found["many"]:
+        days = (int(many) if many.isdigit() else _MANY[many.lower()]) * (7 if found["units"].lower() == "week" else 1)
+        return (1, days, None, start) if 1 <= days <= _LONGEST_MONTH else None
     count, unit = found["count"].lower(), found["unit"].lower()
     if unit == "half":
         return (1, 15, None, start) if count == "first" else (16, 31, None, start)
     weekday = None if unit == "week" else next(at for at, each in enumerate(DAYS) if each == unit)
     if count == "last":
         return -7, -1, weekday, start
-    first = 1 + 7 * _COUNTS.index(count)
+    first = 1 + 7 * _COUNTS[count]
     return first, first + 6, weekday, start
 
 

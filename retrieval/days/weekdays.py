@@ -28,6 +28,19 @@ _SAID = re.compile(
     (?!\w|\s+week\b(?!\s*\d))(?i:,?\s+(?:of\s+)?(?P<week>last|this|next)\s+week\b)?""",
     re.VERBOSE,
 )
+# A short name in a question is one behind these, and before these.
+_LEADS = "on|by|until|till|before|after|next|last|this|coming|from|to|and|or|between|since|for|due"
+_SHORT_ASKED = re.compile(
+    rf"""(?P<lead>\A\W*|(?i:\b(?:{_LEADS})\s+)|[/&\u2013-]\s*)(?P<name>{_SHORT})\b\.?
+    (?=\s*(?:\Z|[?!,;/&\u2013-]|(?:the\s+)?\d|(?:and|or|to|till|until|through|next|last|this|of|morning|evening)\b))""",
+    re.VERBOSE,
+)
+# Both days of a range are of the week that is told behind it.
+_RANGE = re.compile(
+    rf"\b(?P<one>{NAME})(?:\s*[\u2013-]\s*|(?P<to>\s+(?:to|till|until|through|and|or)\s+))(?P<other>{NAME})"
+    r"(?P<week>,?\s+(?:of\s+)?(?:last|this|next)\s+week\b)?",
+    re.IGNORECASE,
+)
 _PLACES = re.compile(rf"day|weekend|{_SHORT.lower()}")
 _FROM_TO = re.compile(rf"\.?{_TO}")
 _OF_EACH = re.compile(r"\s+of\s+(?:the|each|every)\s+month", re.IGNORECASE)
@@ -74,6 +87,23 @@ def day_of(
     if which in {"last", "past"} or gone:
         return today - timedelta(days=(today.weekday() - weekday - 1) % 7 + 1)
     return today + timedelta(days=(weekday - today.weekday() - 1) % 7 + 1)
+
+
+def with_names(question: str) -> str:
+    """Return a question in which days of the week have their names, and each its week, where two share one.
+
+    >>> with_names("What is due Mon-Wed next week, and on Fri the 22nd?")
+    'What is due Monday next week to Wednesday next week, and on Friday the 22nd?'
+    """
+    named = _SHORT_ASKED.sub(
+        lambda found: f"{found['lead']}{DAYS[_index(found['name'].lower())].capitalize()}", question
+    )
+    return _RANGE.sub(
+        lambda found: (
+            f"{found['one']}{found['week'] or ''}{found['to'] or ' to '}{found['other']}{found['week'] or ''}"
+        ),
+        named,
+    )
 
 
 def said_in(text: str) -> Iterator[NamedWeekday]:
