@@ -19,6 +19,9 @@ _FIXED = {
     "new year's eve": (12, 31, 31),
     "new year's day": (1, 1, 1),
     "new year": (1, 1, 1),
+    "valentine's day": (2, 14, 14),
+    "halloween": (10, 31, 31),
+    "bonfire night": (11, 5, 5),
 }
 _MOVING = {
     "good friday": (-2, -2),
@@ -26,13 +29,22 @@ _MOVING = {
     "easter sunday": (0, 0),
     "easter monday": (1, 1),
     "easter": (-2, 1),
+    "shrove tuesday": (-47, -47),
+    "pancake day": (-47, -47),
+    "ash wednesday": (-46, -46),
+    "palm sunday": (-7, -7),
+    "ascension day": (39, 39),
+    "whit monday": (50, 50),
 }
 NAME = (
     r"(?:christmas(?:\s+(?:eve|day))?|boxing\s+day|(?<!a\s)(?<!the\s)(?<!happy\s)new\s+year(?:['\u2019]?s\s+(?:eve|day))?"
-    r"|good\s+friday|easter(?:\s+(?:satur|sun|mon)day)?)"
+    r"|good\s+friday|easter(?:\s+(?:satur|sun|mon)day)?|valentine['\u2019]?s\s+day|halloween|bonfire\s+night"
+    r"|shrove\s+tuesday|pancake\s+day|ash\s+wednesday|palm\s+sunday|ascension\s+day|whit\s+monday)"
 )
 _SAID = re.compile(rf"\b(?P<name>{NAME})(?![\w-])(?:,?\s+(?:of\s+|in\s+)?(?P<year>{YEAR_TEXT})\b)?")
-_PLACES = re.compile(r"christmas|boxing|new\s|good\s|easter")
+_PLACES = re.compile(
+    r"christmas|boxing|new\s|good\s|easter|valentine|halloween|bonfire|shrove|pancake|ash\s|palm\s|ascension|whit\s"
+)
 # A feast in a question is a time behind one of these, where nothing follows that may be of it, as its dinner.
 _AT = re.compile(
     r"""\b(?:over | (?P<which>last|this|next) | at | on | for | during | between | and | or | from | to | till | until
@@ -49,6 +61,15 @@ _LEXEMES = {
     "new year's eve": "eve",
     "easter": "easter",
     "new year": "new",
+    "valentine's day": "valentin",
+    "halloween": "halloween",
+    "bonfire night": "bonfir",
+    "shrove tuesday": "shrove",
+    "pancake day": "pancak",
+    "ash wednesday": "ash",
+    "palm sunday": "palm",
+    "ascension day": "ascens",
+    "whit monday": "whit",
 }
 
 
@@ -86,7 +107,9 @@ def feasts_in(text: str) -> Iterator[Feast]:
     """
     for found in finds(_SAID, lowered(text), _PLACES):
         year = int(found["year"]) if found["year"] else None
-        plain = " ".join(found["name"].replace("\u2019", "'").replace("years", "year's").split())
+        plain = " ".join(
+            found["name"].replace("\u2019", "'").replace("years", "year's").replace("valentines", "valentine's").split()
+        )
         month, first, last = _FIXED[plain] if plain in _FIXED else (None, *_MOVING[plain])
         yield Feast(*found.span(), year, month, first, last)
 

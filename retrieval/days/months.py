@@ -35,10 +35,12 @@ NAMED = re.compile(
 )
 # The same for texts in lower case, and the parts of each find.
 NAMED_LOW, PLACES = re.compile(NAMED.pattern.replace(_THIS, "this"), re.VERBOSE), re.compile(MONTH)
-# A day in digits, with its year or, with points, without: "3.12." Which of the two is the month the sign tells.
+# A day in digits, with its year or without: "3.12.", "3/12". Which of the two is the month the sign tells.
 IN_DIGITS = re.compile(
-    rf"""(?<![\w./-])(?P<one>\d\d?)(?P<sign>[./])(?P<other>\d\d?)(?P=sign)
-    (?:\s?(?P<year>{YEAR_TEXT})(?:(?=T\d)|(?![\w-])) | (?<=\.)(?![\w.])(?!\s?\d))""",
+    rf"""(?<![\w./-])(?P<one>\d\d?)(?P<sign>[./])(?P<other>\d\d?)
+    (?:(?P=sign)(?:\s?(?P<year>{YEAR_TEXT})(?:(?=T\d)|(?![\w-])) | (?<=\.)(?![\w.])(?!\s?\d))
+      | (?:(?<=/\d)|(?<=/\d\d))(?P<bare>)(?![\w/%-]|[.,]\d)
+        (?!\s+(?:of|cups?|inch(?:es)?|hours?|pints?|litres?|people)\b))""",
     re.VERBOSE,
 )
 _NUMBERS = re.compile(r"\d[./]\d")
@@ -46,6 +48,12 @@ _NUMBERS = re.compile(r"\d[./]\d")
 _DAY_LEAD = re.compile(
     r"(?:\A\W*|\b(?:on|for|by|from|to|until|till|and|or|between|the|am|den|der|bis|ab|vom|zum|seit)\s+|[\u2013-]\s?)\Z",
     re.IGNORECASE,
+)
+# "3/12" is half of something, or hours, behind most others.
+_SLASH_LEAD = re.compile(
+    r"""(?:\b(?:on|by|from|until|till|before|due|between)\s+ | \d/\d\d?\s?[\u2013-]\s?
+      | \b(?:from|between)\s+(?:\d\d?/\d\d?\s+)?(?:to|till|until|through|and)\s+)\Z""",
+    re.IGNORECASE | re.VERBOSE,
 )
 # By month: what it is called in German, French and Spanish.
 ABROAD = (
@@ -102,7 +110,7 @@ _LONGEST_MONTH = 31
 _THIRDS = {"early": (1, 10), "beginning": (1, 10), "start": (1, 10), "mid": (11, 20), "middle": (11, 20)}
 # So many characters before a month say it.
 _LONGEST_PART = 40
-_NEAR = 16
+_NEAR = 24
 # Shorter names have no ending that a stem loses.
 _ENDS_WHOLE = 6
 
@@ -159,7 +167,8 @@ def in_digits(text: str, *, either: bool) -> Iterator[tuple[re.Match[str], int, 
     [[12, 3], [12, 3], [12, 31]]
     """
     for found in finds(IN_DIGITS, text, _NUMBERS):
-        if not found["year"] and not _DAY_LEAD.search(text, max(0, found.start() - _NEAR), found.start()):
+        lead = _DAY_LEAD if found["bare"] is None else _SLASH_LEAD
+        if not found["year"] and not lead.search(text, max(0, found.start() - _NEAR), found.start()):
             continue
         one, other = int(found["one"]), int(found["other"])
         orders = [(other, one)] + [(one, other)] * (found["sign"] == "/")

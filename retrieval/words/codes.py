@@ -280,6 +280,8 @@ def day_beginnings(day: date) -> list[str]:
     forms = ("{d}.{m}.", "{d:02}.{m:02}.", "{d}/{m}/", "{d:02}/{m:02}/", "{m}/{d}/", "{m:02}/{d:02}/")
     # To the database "3.12." is a number.
     numbers = [f"{day.day}.{day.month}", f"{day.day:02}.{day.month:02}"]
+    pairs = (day.day, day.month), (day.month, day.day)
+    numbers += [f"{one:{width}}/{other:{width}}" for one, other in pairs for width in ("", "02")]
     return [*(form.format(d=day.day, m=day.month) + "*" for form in forms), *numbers, f"-{day.month:02}"]
 
 

@@ -89,6 +89,15 @@ def days_of(span) -> tuple[str, str]:
         ("What happened on Easter Monday?", "2026-04-06", "2026-04-06"),
         ("Anything on New Year's Eve?", "2026-12-31", "2026-12-31"),
         ("Anything on Good Friday?", "2027-03-26", "2027-03-26"),
+        ("What did we do on Halloween?", "2026-10-31", "2026-10-31"),
+        ("What is planned for Valentine's Day?", "2027-02-14", "2027-02-14"),
+        ("What happened on Bonfire Night?", "2026-11-05", "2026-11-05"),
+        ("What is on on Pancake Day?", "2027-02-09", "2027-02-09"),
+        ("What is on on Whit Monday?", "2027-05-17", "2027-05-17"),
+        ("What is on on 5/12?", "2026-12-05", "2026-12-05"),
+        ("What happened on 05/06?", "2026-06-05", "2026-06-05"),
+        ("What is due by 12/12?", "2026-11-28", "2026-12-12"),
+        ("What is due from 8/12 to 10/12?", "2026-12-08", "2026-12-10"),
         ("What is planned for the first two weeks of December?", "2026-12-01", "2026-12-14"),
         ("What happened in the first 10 days of October?", "2026-10-01", "2026-10-10"),
         ("What is planned for the 1st week of December?", "2026-12-01", "2026-12-07"),
@@ -141,6 +150,9 @@ def test_in_the_week_between_them_christmas_is_the_one_that_was():
         "What is on on the 1st of each month?",
         "What is on on the 3rd and 4th floors?",
         "What is on on the 32nd?",
+        "What is due by 3/4 of the cup?",
+        "What is on on 5/6/7?",
+        "What is the Halloween party?",
     ],
 )
 def test_what_is_no_part_of_a_month_and_no_feast_of_a_question_is_no_time(question):
@@ -196,6 +208,8 @@ NOTES = (
     "Vet on 2 December",
     "Boiler check in December",
     "Pat cooks until Christmas, after New Year Bea does",
+    "Exam on 14/12 at nine",
+    "Costumes for Halloween",
 )
 
 
@@ -206,10 +220,12 @@ NOTES = (
         ("What is due in the first week of December?", {NOTES[4]}),
         ("What is planned for Christmas?", {NOTES[2]}),
         ("What is due on 25 December?", {NOTES[2]}),
+        ("What is due on 14 December?", {NOTES[0], NOTES[7]}),
+        ("What was planned for 31 October?", {NOTES[8]}),
         ("What is planned between Christmas and New Year?", {NOTES[1], NOTES[2]}),
         ("What is on at Easter?", {NOTES[3]}),
-        ("What is due in mid December?", {NOTES[0]}),
-        ("What is planned for December?", {*NOTES[:6]} - {NOTES[3]}),
+        ("What is due in mid December?", {NOTES[0], NOTES[7]}),
+        ("What is planned for December?", {*NOTES[:6], NOTES[7]} - {NOTES[3]}),
     ],
 )
 def test_days_are_found_that_notes_tell_by_parts_of_months_and_feasts(runtime, ada, question, found):
