@@ -80,9 +80,11 @@ NAMED_ABROAD_LOW = re.compile(
     (?:\s+(?:de\s+|del\s+)?(?P<year>{YEAR_TEXT})\b)?""",
     re.VERBOSE,
 )
+# What may stand before a day: "to Wed 10 June", "until the 7th".
+BEFORE_DAY = r"(?:(?:mon|tues?|wed(?:nes)?|thu(?:rs?)?|fri|sat(?:ur)?|sun)(?:day)?[.,]?\s+)?(?:the\s+)?"
 # Two days of a month that is named once: "19 to 26 December", "December 24 and 25".
 _NUMBER = r"\d{1,2}(?:st|nd|rd|th)?"
-_WITH = r"\s*(?:[\u2013/&-]|to|till|until|through|and|or)\s*(?:the\s+)?"
+_WITH = rf"\s*(?:[\u2013/&-]|to|till|until|through|and|or)\s*{BEFORE_DAY}"
 _SHARED_LOW = re.compile(
     rf"\b(?:(?P<first>(?<![.,:/-]){_NUMBER})(?={_WITH}{_NUMBER}\s+(?:of\s+)?(?P<of>{MONTH}))"
     rf"|(?P<month>{MONTH})(?P<day>\.?\s+(?:the\s+)?{_NUMBER}{_WITH})"

@@ -16,6 +16,7 @@ from retrieval.days.dates import DateHint, Period, local
 from retrieval.days.feasts import Feast, feasts_in, lexemes_on
 from retrieval.days.months import (
     AMBIGUOUS,
+    BEFORE_DAY,
     MONTHS,
     NAMED,
     NAMED_ABROAD_LOW,
@@ -56,10 +57,11 @@ _ISO_PLACES = re.compile(r"\d{4}-\d")
 # Before a feast these tell of another time than it: "until Christmas".
 _BESIDE_A_FEAST, _BEFORE = re.compile(r"\b(?:after|before|until|till|since)\s+\Z", re.IGNORECASE), 10
 # Between the first day, or month, and the last; an hour may stand behind the first.
-_TO = re.compile(r"(?:T[\d:.]+Z?)?\s*(?:[\u2013-]|to|till|until|through)\s*(?:the\s+)?", re.IGNORECASE)
+_TO = re.compile(rf"(?:T[\d:.]+Z?)?\s*(?:[\u2013-]|to|till|until|through)\s*{BEFORE_DAY}", re.IGNORECASE)
+_NEAR = 24
 _BETWEEN, _AND = (
-    re.compile(r"\bbetween\s+(?:the\s+)?\Z", re.IGNORECASE),
-    re.compile(r"\s*and\s+(?:the\s+)?", re.IGNORECASE),
+    re.compile(rf"\bbetween\s+{BEFORE_DAY}\Z", re.IGNORECASE),
+    re.compile(rf"\s*and\s+{BEFORE_DAY}", re.IGNORECASE),
 )
 # A text with one of these tells of each year: "Ada's birthday is on 5 July".
 _YEARLY = re.compile(r"\b(?:birthdays?|anniversar(?:y|ies)|(?:every|each)\s+year|yearly|annual(?:ly)?)\b")
@@ -250,9 +252,7 @@ def told_in(text: str) -> Iterator[Told]:
 
 def _is_range(text: str, one: Told, other: Told) -> bool:
     """Tell whether a text says that all between two times is meant: "from 3 May to 7 May", "between 3 and 7 May"."""
-    between = (
-        _BETWEEN.search(text, max(0, one.start - _BEFORE), one.start) or text[one.start :][:8].lower() == "between "
-    )
+    between = _BETWEEN.search(text, max(0, one.start - _NEAR), one.start) or text[one.start :][:8].lower() == "between "
     to = (_AND if between else _TO).match(text, one.end)
     return to is not None and to.end() >= other.start
 

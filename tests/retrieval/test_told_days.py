@@ -31,6 +31,9 @@ from retrieval.days.told_days import says, told_in
         ("Between 3 May and the 7th of May", [(None, 5, 3, 7)]),
         ("from the 3rd to the 7th of May", [(None, 5, 3, 7)]),
         ("from May 3rd until the 7th", [(None, 5, 3, 7)]),
+        ("from Sun 3 to Thu 7 May", [(None, 5, 3, 7)]),
+        ("Sunday 3 May - Thursday 7 May", [(None, 5, 3, 7)]),
+        ("between Sun 3 May and Thursday, 7 May", [(None, 5, 3, 7)]),
     ],
 )
 def test_all_days_between_two_are_said(text, said):
