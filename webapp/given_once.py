@@ -18,9 +18,22 @@ _TOO_LONG = "has too many digits"
 
 
 class OnceProvider(DefaultJSONProvider):
-    """Reads JSON in which every object has each of its names once, and writes objects in the order of their making."""
+    """Reads JSON in which every object has each of its names once, and writes objects in the order of their making.
 
+    Letters are written as they are: a model is given an answer as it stands, and `\\u65e5` is many tokens for one.
+    """
+
+    ensure_ascii = False
     sort_keys = False
+
+    def dumps(self, obj: Any, **kwargs: Any) -> str:
+        """Return a value as JSON; half a surrogate pair, which UTF-8 cannot say, makes it all ASCII."""
+        written = super().dumps(obj, **kwargs)
+        try:
+            written.encode()
+        except UnicodeEncodeError:
+            return super().dumps(obj, **{**kwargs, "ensure_ascii": True})
+        return written
 
     def loads(self, s: str | bytes, **kwargs: Any) -> Any:
         """Return what is written; raises `InvalidError` for a name that is given twice."""

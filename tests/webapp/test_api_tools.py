@@ -410,3 +410,9 @@ def test_odd_arguments_can_be_recorded(agent, ada, policy):
     assert agent.tool("memory_search", query="a", policy=policy).status_code == 422
     assert calls(ada)[0].error.startswith("PolicyError: ")
     assert len(calls(ada)[0].error) <= 500
+
+
+def test_a_model_is_given_letters_as_they_are(agent):
+    agent.tool("memory_add", content="Ada hält Bienen 🐝 在屋顶上")
+    for tool in ("memory_search", "query_memory"):
+        assert "Ada hält Bienen 🐝 在屋顶上" in agent.tool(tool, query="Bienen").get_data(as_text=True)
