@@ -7,10 +7,20 @@ from collections.abc import Collection, Mapping
 from http import HTTPStatus
 from typing import Any
 
-from flask import Flask, Response, g, has_request_context, jsonify, make_response, render_template, request
+from flask import (
+    Flask,
+    Response,
+    current_app,
+    g,
+    has_request_context,
+    jsonify,
+    make_response,
+    render_template,
+    request,
+)
 from gunicorn.http.errors import ParseException
 from psycopg import errors as pg
-from pydantic import ValidationError
+from pydantic import BaseModel, ValidationError
 from sqlalchemy import event
 from sqlalchemy.exc import DataError, DBAPIError, IntegrityError, InterfaceError, OperationalError, SQLAlchemyError
 from sqlalchemy.exc import TimeoutError as PoolTimeoutError
@@ -21,6 +31,7 @@ from memory.errors import ConflictError, DomainError, InvalidError, NotFoundErro
 from retrieval.policy import PolicyError
 from webapp.context import elapsed, request_id
 from webapp.extensions import db
+from webapp.fields import fields_beside, taken_by
 from webapp.htmx import above_the_page
 from webapp.plain import in_words
 
@@ -105,14 +116,16 @@ def _back() -> str:
     return came_from if came_from.startswith(request.root_url) and came_from != request.url else ""
 
 
-def field_errors(error: ValidationError, takes: Collection[str] | None = None) -> list[dict[str, str]]:
+def field_errors(error: ValidationError, schema: type[BaseModel] | None) -> list[dict[str, str]]:
     """Return pydantic's findings as {field, message}, the field as a dotted path.
 
-    `takes` are all fields that there are, to be told with an unknown one: a model that calls a tool sees nothing but
-    this.
+    With an unknown one all are told that there are by the schema: a model that calls a tool sees nothing but this.
     """
     return [
-        {"field": ".".join(str(part) for part in found["loc"]) or "body", "message": _message(found, takes)}
+        {
+            "field": ".".join(str(part) for part in found["loc"]) or "body",
+            "message": _message(found, fields_beside(schema, found["loc"])),
+        }
         for found in error.errors(include_url=False)
     ]
 
@@ -121,8 +134,8 @@ def _message(found: Mapping[str, Any], takes: Collection[str] | None) -> str:
     """Return what is wrong, in words of our own where pydantic's speak of how it validates."""
     said = found.get("ctx", {})
     match found["type"]:
-        case "extra_forbidden" if takes is not None and len(found["loc"]) == 1:
-            return f"is no argument; there are {', '.join(takes) or 'none'}"
+        case "extra_forbidden" if takes is not None:
+            return f"is not taken here; there {'is' if len(takes) == 1 else 'are'} {', '.join(takes) or 'none'}"
         case "extra_forbidden":
             return "is not taken here"
         case "list_type":
@@ -149,18 +162,24 @@ def _so_many(number: int, found: Mapping[str, Any]) -> str:
     return f"{number} {unit}" if isinstance(found["input"], str) else str(number)
 
 
-def invalid_request(error: ValidationError, takes: Collection[str] | None = None) -> Response:
-    """Answer a request whose fields do not fit; `takes` are the fields of a tool, as in `field_errors`."""
+def invalid_request(error: ValidationError, schema: type[BaseModel] | None = None) -> Response:
+    """Answer a request whose fields do not fit the schema, without one that of the view which has the error's name."""
     if not _asks_a_program():
         return answer(HTTPStatus.UNPROCESSABLE_ENTITY, in_words(error))
-    errors = field_errors(error, takes)
+    errors = field_errors(error, schema or _schema_of(error))
     detail = "; ".join(f"{found['field']}: {found['message']}" for found in errors[:3])
     return answer(HTTPStatus.UNPROCESSABLE_ENTITY, detail, errors=errors)
 
 
+def _schema_of(error: ValidationError) -> type[BaseModel] | None:
+    view = current_app.view_functions.get(request.endpoint or "")
+    taken = taken_by(view).values() if view is not None else ()
+    return next((each for each in taken if getattr(each, "__name__", "") == error.title), None)
+
+
 def init_app(app: Flask) -> None:
     """Map exceptions to answers."""
-    app.register_error_handler(DomainError, _domain)
+    app.register_error_handler(DomainError, refused)
     app.register_error_handler(PolicyError, _policy)
     app.register_error_handler(ValidationError, invalid_request)
     app.register_error_handler(IntegrityError, _integrity)
@@ -197,7 +216,8 @@ def _end(_error: BaseException | None) -> None:
         _roll_back()
 
 
-def _domain(error: DomainError) -> Response:
+def refused(error: DomainError) -> Response:
+    """Undo what the request has begun, and answer what the domain refuses."""
     _roll_back()
     status = next(status for kind, status in _STATUS.items() if isinstance(error, kind))
     more: dict[str, Any] = {}
@@ -260,9 +280,12 @@ def _http(error: HTTPException) -> Response:
         return make_response(error.response)
     unknown = isinstance(error, NotFound) and request.routing_exception is not None
     detail = "there is nothing at this address" if unknown else error.description or ""
+    allowed = sorted(error.valid_methods or ()) if isinstance(error, MethodNotAllowed) else []
+    if allowed:
+        detail = f"{request.method} is not taken here; there are {', '.join(allowed)}"
     response = answer(HTTPStatus(error.code or 500), detail)
-    if isinstance(error, MethodNotAllowed) and error.valid_methods:
-        response.headers["Allow"] = ", ".join(error.valid_methods)
+    if allowed:
+        response.headers["Allow"] = ", ".join(allowed)
     return response
 
 

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable
-from functools import cache
-from typing import Any, get_origin, get_type_hints
+from typing import Any, get_origin
 
 from flask import current_app, request
 from flask.json.provider import DefaultJSONProvider
 
 from memory.errors import InvalidError
+from webapp.fields import taken_by
 
 _TWICE = "must be given once"
 _TOO_LONG = "has too many digits"
@@ -93,9 +92,3 @@ def query_required_once() -> None:
             raise InvalidError(name or "query", "is not taken in a query here")
         if len(values) > 1 and (name not in named or get_origin(named[name].annotation) is not list):
             raise InvalidError(name or "query", _TWICE)
-
-
-@cache
-def taken_by(view: Callable[..., Any]) -> dict[str, Any]:
-    """Return what a view takes of a request, such as `query` and `body`, each with its schema."""
-    return get_type_hints(view)

@@ -18,7 +18,7 @@ from memory.storage.database import act_as
 from memory.texts.fingerprints import folded_digest
 from webapp.context import credential, session, utc_now
 from webapp.errors import problem
-from webapp.given_once import taken_by
+from webapp.fields import taken_by
 from webapp.headers import CONVERSATION_HEADER, MESSAGE_HEADER, SESSION_HEADER, USER_HEADER, own_header
 
 V = TypeVar("V", bound=Callable[..., Any])
@@ -32,6 +32,10 @@ _SMALL = 16 * 1024
 # Bytes of a body for a view that takes no list of texts. Parsed, the smallest values take thirty times as much as sent.
 LARGEST_SINGLE = 4 * 1024 * 1024
 _NAMED = "session"
+# The same for all that is wrong with a token: nobody learns by it that one was once valid.
+_NOBODY = (
+    "a valid bearer token is needed, as in Authorization: Bearer cp_...; one that was revoked or has expired is not"
+)
 _SCOPE = "required_scope"
 _STREAMED = "reads_its_own_body"
 _MANY = "takes_many_texts"
@@ -86,7 +90,7 @@ def bearer_required() -> None:
     scheme, _, secret = request.headers.get("Authorization", "").partition(" ")
     found = authenticate(session(), secret.strip(), utc_now()) if scheme.lower() == "bearer" and secret else None
     if found is None:
-        refusal = problem(HTTPStatus.UNAUTHORIZED, "a valid bearer token is needed")
+        refusal = problem(HTTPStatus.UNAUTHORIZED, _NOBODY)
         refusal.headers["WWW-Authenticate"] = 'Bearer realm="commonplace"'
         abort(refusal)
     g.credential = _with_session(_acting_for(found))

@@ -176,7 +176,11 @@ def test_a_token_that_cannot_be_used_ends_it_and_says_why(base_url, ada):
     writer = ada.new_token("write")["Authorization"].removeprefix("Bearer ")
     for token, why in (
         (writer, "403, the token lacks the scope read"),
-        ("cp_x", "401, a valid bearer token is needed"),
+        (
+            "cp_x",
+            "401, a valid bearer token is needed, as in Authorization: Bearer cp_...; one that was revoked or has "
+            "expired is not",
+        ),
     ):
         command = [sys.executable, FOLDER / "mcp_server.py", base_url]
         done = subprocess.run(command, env={"TOKEN": token}, stdin=subprocess.DEVNULL, capture_output=True, check=False)

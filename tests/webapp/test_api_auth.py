@@ -66,6 +66,7 @@ def test_without_a_valid_token_the_answer_is_401(client, ada, kind):
     response = client.get(ENTRIES, headers={"Authorization": credential} if credential else {})
     assert (response.status_code, response.mimetype) == (401, "application/problem+json")
     assert response.headers["WWW-Authenticate"].startswith("Bearer")
+    assert "as in Authorization: Bearer cp_..." in response.json["detail"]
 
 
 @pytest.mark.parametrize("kind", sorted(set(CREDENTIALS) - {"none"}))

@@ -497,7 +497,9 @@ def test_an_address_with_slashes_too_many_leads_to_what_is_meant(reader):
 
 
 def test_a_wrong_method_names_the_right_ones(reader):
-    assert "POST" in reader.ask("PUT", ENTRIES).headers["Allow"]
+    refused = reader.ask("PUT", ENTRIES)
+    assert "POST" in refused.headers["Allow"]
+    assert refused.json["detail"] == f"PUT is not taken here; there are {refused.headers['Allow']}"
 
 
 def test_head_answers_without_a_body(agent, memory_id):

@@ -134,3 +134,24 @@ def test_an_empty_body_is_taken_everywhere(agent):
     memory_id = agent.store("Bees hum")
     assert agent.post(f"{ENTRIES}/{memory_id}/pin", {}).json["pinned"] is True
     assert agent.ask("DELETE", f"{ENTRIES}/{memory_id}", json={}).json["forgotten"] is True
+
+
+BESIDE = [
+    (ENTRIES, {"text": "Bees hum", "kind": "note"}, "kind", "text, space, type"),
+    (f"{ENTRIES}/batch", {"entries": [{"text": "Bees hum"}, {"body": "a"}]}, "entries.1.body", "text, space, type"),
+    ("/v1/conversations/{}/messages", {"messages": [{"role": "user", "text": "Hi"}]}, "messages.0.text", "content"),
+    ("/v1/tool-calls", {"calls": [{"name": "count"}]}, "calls.0.name", "tool"),
+    ("/v1/spaces", {"slug": "bees", "label": "Bees"}, "label", "slug, name"),
+]
+
+
+@pytest.mark.parametrize(("path", "body", "field", "told"), BESIDE)
+def test_who_sends_an_unknown_field_is_told_those_there_are(agent, path, body, field, told):
+    errors = agent.post(path.format(agent.post("/v1/conversations", {}).json["id"]), body).json["errors"]
+    (said,) = (error["message"] for error in errors if error["field"] == field)
+    assert said.startswith("is not taken here; there are ")
+    assert told in said
+
+
+def test_who_asks_with_an_unknown_field_is_told_those_there_are(agent):
+    assert agent.get(ENTRIES, limti=1).json["detail"].endswith(", order, limit, cursor")

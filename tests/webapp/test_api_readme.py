@@ -40,3 +40,14 @@ def test_what_was_said_in_the_first_conversation_is_found(client, ada, embedded)
     if embedded:
         embed(ada)
     assert messages["messages"][0]["content"] in agent.post(search_at, question).json["results"][0]["content_snippet"]
+
+
+def test_every_other_request_of_the_readme_is_taken(client, ada) -> None:
+    agent = Agent(client, ada.headers)
+    asked = [*requests("Facts"), *requests("Sharing between spaces")]
+    assert [(path, agent.post(path, body).status_code) for path, body in asked] == [
+        ("/v1/facts", 201),
+        ("/v1/spaces", 201),
+        ("/v1/spaces", 201),
+        ("/v1/spaces/home/shares", 201),
+    ]

@@ -95,9 +95,9 @@ def test_a_search_of_an_empty_theme_is_of_any(agent, bees, theme):
 @pytest.mark.parametrize(
     ("tool", "arguments", "said"),
     [
-        ("memory_get", {"id": NOBODYS_ID}, "id: is no argument; there are item_id"),
-        ("memory_list_themes", {"limit": 3}, "limit: is no argument; there are none"),
-        ("query_memory", {"query": "bees", "limit": 3}, "limit: is no argument; there are query, types"),
+        ("memory_get", {"id": NOBODYS_ID}, "id: is not taken here; there is item_id"),
+        ("memory_list_themes", {"limit": 3}, "limit: is not taken here; there are none"),
+        ("query_memory", {"query": "bees", "limit": 3}, "limit: is not taken here; there are query, types"),
         ("memory_get", {"item_id": "018f2b6e"}, "item_id: must be an id of ours, whole, as an answer has it"),
         ("memory_get", {"item_id": [NOBODYS_ID]}, "item_id: must be an id of ours, whole, as an answer has it"),
         ("memory_add", {"type": "note", "content": "Bees", "tags": "roof, bees"}, "tags: must be a list"),
@@ -151,6 +151,33 @@ def test_who_names_a_space_that_there_is_not_is_told_those_there_are(agent, ada,
     add_space(ada, "studio")
     given = {**needed(TOOLS[tool], NOBODYS_ID), "space": "work"}
     assert agent.tool(tool, **given).json["detail"] == "space: there is no space 'work'; there are default, studio"
+
+
+NOWHERE = [
+    ("POST", "/v1/memory/entries", {"json": {"text": "Bees hum", "space": "work"}}, ["space"]),
+    ("GET", "/v1/memory/entries", {"query_string": {"space": "work"}}, ["space"]),
+    ("POST", "/v1/conversations", {"json": {"space": "work"}}, ["space"]),
+    ("GET", "/v1/spaces/work", {}, []),
+    ("POST", "/v1/spaces/work/shares", {"json": {"tag": "heat", "found_in": "studio"}}, []),
+    ("POST", "/v1/spaces/studio/shares", {"json": {"tag": "heat", "found_in": "work"}}, ["found_in"]),
+]
+
+
+@pytest.mark.parametrize(("method", "path", "sent", "field"), NOWHERE)
+def test_whoever_asks_anywhere_for_a_space_that_there_is_not_is_told_those_there_are(
+    agent, ada, method, path, sent, field
+):
+    add_space(ada, "studio")
+    refused = agent.ask(method, path, **sent)
+    assert (refused.status_code, fields(refused)) == (422 if field else 404, field)
+    assert refused.json["detail"].endswith("there is no space 'work'; there are default, studio")
+
+
+@pytest.mark.parametrize(("method", "path", "sent", "field"), [each for each in NOWHERE if "shares" not in each[1]])
+def test_a_confined_token_is_told_of_no_other_space_anywhere(agent, ada, method, path, sent, field):
+    confined = Agent(agent.client, ada.new_token("read", "write", space=add_space(ada, "studio")))
+    said = confined.ask(method, path, **sent).json["detail"]
+    assert said.endswith("there is no space 'work'" + ("; leave it out" if field else ""))
 
 
 def test_no_more_than_ten_spaces_are_told(agent, ada):

@@ -14,6 +14,10 @@ from flask_openapi3.openapi import OpenAPI
 from flask_openapi3.utils import parse_rule
 from pydantic import BaseModel
 
+from memory.errors import InvalidError, NotFoundError
+from webapp.advice import with_spaces
+from webapp.context import session
+from webapp.errors import refused
 from webapp.given_once import query_required_once
 from webapp.guards import (
     bearer_required,
@@ -91,6 +95,8 @@ def api_blueprint(name: str, description: str, url_prefix: str) -> APIBlueprint:
     for guard in (take_small_body, bearer_required, scope_required, query_required_once, object_required):
         bp.before_request(guard)
     bp.after_request(keep_last_use)
+    for kind in (InvalidError, NotFoundError):
+        bp.register_error_handler(kind, _advised)
     bp.after_request(_keep_private)
     bp.after_request(_say_when)
     return bp
@@ -120,6 +126,11 @@ def _of(name: str) -> dict[str, Any]:
 def _parameter_of(name: str) -> Parameter:
     # Unchecked: the library's operations hold whole parameters alone, and a `Reference` would be written as {}.
     return Parameter.model_construct(**{"$ref": f"#/components/parameters/{name}"})  # type: ignore[arg-type]
+
+
+def _advised(error: InvalidError | NotFoundError) -> Response:
+    session().rollback()
+    return refused(with_spaces(error))
 
 
 def _keep_private(response: Response) -> Response:

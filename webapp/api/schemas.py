@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from datetime import UTC, datetime
-from typing import Annotated, Any, ClassVar, Literal, TypeVar, get_args, get_origin
+from typing import Annotated, Any, ClassVar, Literal, TypeVar
 from uuid import UUID
 
 from pydantic import (
@@ -41,6 +41,7 @@ from memory.writing.trace import Outcome
 from retrieval.policy import NAMED, described
 from retrieval.query import LARGEST_LIMIT, LARGEST_TOKEN_BUDGET
 from webapp.context import utc_now
+from webapp.fields import kinds_of
 from webapp.guards import may_read
 from webapp.operations import told_vector
 
@@ -134,11 +135,6 @@ def none_when_empty(value: _Item) -> _Item | None:
 def _named(value: Any) -> Any:
     """Let a name alone stand for the policy of that name."""
     return {"name": value} if isinstance(value, str) else value
-
-
-def kinds_of(annotation: Any) -> list[Any]:
-    """Return the types that an annotation is made of, a list of whatever as `list`."""
-    return [get_origin(annotation) or annotation, *(kind for part in get_args(annotation) for kind in kinds_of(part))]
 
 
 # Texts that go into a column or a comparison as they are; a memory's own text is checked by its draft.

@@ -78,9 +78,8 @@ def run_recorded(tool: Tool, given: dict[str, Any]) -> Response:
     try:
         arguments = tool.arguments.model_validate(given)
     except ValidationError as error:
-        takes = tool.arguments.model_fields
-        response = invalid_request(error, takes)
-        found = "; ".join(f"{e['field']}: {e['message']}" for e in field_errors(error, takes)[:3])
+        response = invalid_request(error, tool.arguments)
+        found = "; ".join(f"{e['field']}: {e['message']}" for e in field_errors(error, tool.arguments)[:3])
         # The arguments of an invalid call are not kept, as they may hold a text that was just refused. Names of unknown
         # arguments are the caller's words, too.
         told = "" if was_incognito(given.get("space")) else f": {found}"

@@ -94,7 +94,7 @@ def _answer(tool: Tool, given: dict[str, Any]) -> Response:
     except Exception as error:
         # As an agent gets it: a refusal as problem details; an error of ours goes on to the log.
         return _refusal(error)
-    return response if wrong is None else _unfit(field_errors(wrong, tool.arguments.model_fields))
+    return response if wrong is None else _unfit(field_errors(wrong, tool.arguments))
 
 
 def _refusal(error: Exception) -> Response:

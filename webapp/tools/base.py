@@ -11,7 +11,8 @@ from pydantic import model_validator
 
 from memory.errors import InvalidError
 from retrieval.query import DEFAULT_LIMIT, DEFAULT_TOKEN_BUDGET, LARGEST_LIMIT, LARGEST_TOKEN_BUDGET
-from webapp.api.schemas import Strict, kinds_of
+from webapp.api.schemas import Strict
+from webapp.fields import kinds_of
 from webapp.tools.schema import schema_of, strict
 
 LEAST_EVIDENCE = (
