@@ -1,6 +1,6 @@
 "use strict";
 
-/* Enter twice is Enter once; htmx sees to its own forms. */
+/* Enter twice is once; htmx sees to its own forms. */
 let sent = {};
 addEventListener("pageshow", () => (sent = {}));
 addEventListener("submit", (event) => {
@@ -9,7 +9,15 @@ addEventListener("submit", (event) => {
   sent = event;
 });
 
-/* The notice of a new page is announced. */
+/* Ctrl+Enter runs the cell, or sends the text. */
+addEventListener("keydown", (event) => {
+  const form = htmx.find(".cell:focus-within .cell-form, form:has(textarea:focus)");
+  if (!form || event.key !== "Enter" || !(event.ctrlKey || event.metaKey)) return;
+  event.preventDefault();
+  form.requestSubmit();
+});
+
+/* A new page's notice is announced. */
 setTimeout(() => (htmx.find("#flash").innerHTML += ""), 500);
 
 /* Back asks anew for a page that answered a form. */
@@ -40,7 +48,7 @@ addEventListener("htmx:load", ({ detail }) => {
   }
 });
 
-/* A slider says where it stands; what Back brings, what it is based on. */
+/* A slider says where it is; what Back brings, what it is based on. */
 addEventListener("input", ({ target }) => {
   const slider = target.closest(".slider"), base = target.form?.based_on;
   if (slider) slider.querySelector("output").value = target.value;
@@ -81,7 +89,7 @@ addEventListener("htmx:afterSwap", () => {
 /* The focus goes to what is wrong, or back to what was disabled. */
 const WRONG = "[aria-invalid=true]";
 htmx.find(WRONG)?.focus();
-/* What is folded away leaves the focus to what unfolds it. */
+/* What is folded leaves the focus to what unfolds it. */
 const seen = (each) => each?.closest("details:not([open])")?.querySelector("summary") ?? each;
 addEventListener("htmx:beforeRequest", ({ detail: { xhr } }) => (xhr.before = document.activeElement));
 addEventListener("htmx:afterSettle", ({ detail: { elt, xhr } }) => {

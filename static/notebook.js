@@ -1,14 +1,6 @@
 "use strict";
 
-/* Ctrl+Enter runs the cell that one is in. */
-addEventListener("keydown", (event) => {
-  const form = htmx.find(".cell:focus-within .cell-form");
-  if (!form || event.key !== "Enter" || !(event.ctrlKey || event.metaKey)) return;
-  event.preventDefault();
-  form.requestSubmit();
-});
-
-/* What is asked of a busy cell is done after that, in turn, unless it was refused. */
+/* What is asked of a busy cell is done after that, in turn, unless refused. */
 const queue = [];
 addEventListener("htmx:confirm", (event) => {
   const elt = event.target;
@@ -24,7 +16,7 @@ addEventListener("htmx:afterRequest", () => setTimeout(() => {
   }
 }));
 
-/* All cells in turn, as typed, until one does not fit; what is done waits for another text. */
+/* All cells in turn, as typed, until one does not fit; what is done waits for new text. */
 addEventListener("click", async (event) => {
   const button = event.target.closest("[data-run-all]");
   if (!button) return;

@@ -382,6 +382,18 @@ SENT_TWICE = """(field) => {
 }"""
 
 
+def test_what_is_written_is_sent_by_the_keyboard_on_every_page(log_in: LogIn, reader: Any) -> None:
+    page = log_in(reader, at="/remember")
+    page.get_by_label("One self-contained statement").fill("Ada mends clocks")
+    page.keyboard.press("Control+Enter")
+    page.get_by_role("link", name="Open the memory").click()
+    page.get_by_role("link", name="Edit", exact=True).click()
+    page.get_by_label("What is to be remembered").fill("Ada mends old clocks")
+    page.keyboard.press("Meta+Enter")
+    expect(page.get_by_role("heading", name="What it said before")).to_be_visible()
+    expect(page.locator("main")).to_contain_text("Ada mends old clocks")
+
+
 def test_enter_twice_in_a_plain_form_is_enter_once(log_in: LogIn, library: Any) -> None:
     page = log_in(library, at="/notebooks")
     assert page.get_by_label("Title of a new notebook").evaluate(SENT_TWICE) == [True, False, True, True]
