@@ -43,6 +43,12 @@ def test_the_page_shows_the_words_that_changed(reader, ada):
     assert "by you" in text
 
 
+def test_the_page_names_the_token_by_which_an_agent_changed_it(reader, agent, ada):
+    memory_id = agent.store(FIRST)
+    agent.patch(f"/v1/memory/entries/{memory_id}", {"text": SECOND})
+    assert f"by test ({ada.token[:11]}…)" in reader.get(f"/memories/{memory_id}").text
+
+
 def test_restoring_goes_back_to_the_memory(reader, ada):
     memory_id = stored(ada, FIRST)
     correct(reader, memory_id, SECOND)

@@ -338,6 +338,18 @@ def test_audit_events_name_action_actor_and_place_in_the_chain(reader: FlaskClie
     assert "hazelnuts" not in text
 
 
+def test_audit_events_name_the_token_and_lead_to_all_that_it_did(reader: FlaskClient, agent: Agent, ada) -> None:
+    memory_id, before = agent.store(TEXT), ada.token[:11]
+    reader.post(f"/memories/{memory_id}/pin")
+    page = reader.get("/record/audit").text
+    assert f"memory.created by test ({before}…)" in words(page)
+    assert "memory.pinned by you" in words(page)
+    (path,) = set(re.findall(r'href="(/record/audit\?actor=token[^"]*)"', page))
+    listed = words(reader.get(path).text)
+    assert "memory.created by test" in listed
+    assert "memory.pinned" not in listed
+
+
 @pytest.mark.parametrize("query", ["action=memory.", "action=memory.created", "actor=test", "since=today"])
 def test_an_event_filter_keeps_what_fits(reader: FlaskClient, ada, query: str) -> None:
     memory = stored(ada, TEXT)

@@ -112,6 +112,16 @@ def test_what_was_forgotten_is_refused_with_the_reason(writer: FlaskClient, ada)
     assert 'on the page <a href="/memories">Memories</a>' in response.text
 
 
+def test_who_is_refused_what_is_gone_for_good_is_led_to_no_undo(writer: FlaskClient, ada) -> None:
+    memory_id = stored(ada, TEXT)
+    for step in ("forget", "let-go"):
+        writer.post(f"/memories/{memory_id}/{step}")
+    refused = writer.post("/remember", data={"text": TEXT})
+    assert (refused.status_code, "on the page" in refused.text) == (422, False)
+    assert "Said in other words it is kept." in refused.text
+    assert writer.post("/remember", data={"text": "Aisle seats suit Ada on trains."}).status_code == 201
+
+
 def test_nothing_is_stored_while_incognito(writer: FlaskClient) -> None:
     writer.post("/incognito/start")
     assert "Not stored" in writer.post("/remember", data={"text": TEXT}).text

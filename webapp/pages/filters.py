@@ -19,7 +19,7 @@ from webapp.htmx import asked_address
 from webapp.operations import told_vector
 from webapp.pages.appearance import CHOICES, chosen, cookie
 from webapp.pages.place import place_of, way_back
-from webapp.pages.queries import space_name, theme_name
+from webapp.pages.queries import actor_name, space_name, theme_name
 from webapp.pages.words import ago, counted, lasting, mark, ordinal, part, refusal
 
 _INDENT = re.compile(r"^[ \t]+", re.MULTILINE)
@@ -51,6 +51,7 @@ def init_app(app: Flask) -> None:
     app.add_template_filter(refusal, "refusal")
     app.add_template_global(asset)
     app.add_template_filter(space_name, "space_name")
+    app.add_template_filter(actor_name, "actor_name")
     app.add_template_filter(theme_name, "theme_name")
     # A global and not a filter: Jinja works out a filter of a constant once, for everybody.
     app.add_template_global(told_vector)

@@ -11,6 +11,7 @@ from uuid import UUID
 from flask import g
 from sqlalchemy import select
 
+from memory.accounts.accounts import list_tokens
 from memory.conversations.said import said_words
 from memory.lineage.summing_up import summed_up
 from memory.models import Memory, PossibleUpdate, Space, Theme
@@ -139,6 +140,17 @@ def _called(kind: type[Space | Theme], name: Any, slug: str) -> str:
         mine = (kind.user_id == credential().user_id, kind.slug == slug)
         names[kind, slug] = session().scalar(select(name).where(*mine)) or slug
     return names[kind, slug]
+
+
+def actor_name(actor: str) -> str:
+    """Return who did something, as the page of tokens calls it; a token is known by how it begins."""
+    kind, _, prefix = actor.partition(":")
+    if kind != "token":
+        return "you" if actor == "user" else actor
+    if "names_of_tokens" not in g:
+        g.names_of_tokens = {token.prefix: token.name for token in list_tokens(session(), credential().user_id)}
+    name = g.names_of_tokens.get(prefix, "a token")
+    return f"{name} ({prefix}…)"
 
 
 def choices(chosen: str | None = None) -> Choices:
