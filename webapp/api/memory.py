@@ -221,7 +221,10 @@ def _facts_of(question: str, space: str | None) -> list[Known]:
 @needs("read")
 @recorded
 def context(body: ContextBody) -> Response:
-    """Answer a block that fits the token budget exactly, delimiters included."""
+    """Answer a block that fits the token budget, delimiters included, which take about 150 tokens with one memory.
+
+    Where not even one fits beside them the block is empty, and `truncated` is true.
+    """
     recording = Recording("memory_context", "search")
     budget = body.token_budget or runtime().settings.token_budget
     result = find(
