@@ -48,7 +48,7 @@ class Tools:
         return str(answer["prompt"])
 
     async def listed(self, _context: Any, _page: types.PaginatedRequestParams | None) -> types.ListToolsResult:
-        """Return every tool."""
+        """Return the tools that the token may call."""
         answer = await self._server.get("tools", params={"format": "mcp"})
         return types.ListToolsResult.model_validate(answer.raise_for_status().json())
 

@@ -20,6 +20,7 @@ from api_server import served
 from memory.clock import utc_now
 from memory.drafts.drafts import Draft
 from memory.writing.remember import remember_many
+from webapp.tools import TOOLS
 
 pytestmark = pytest.mark.slow
 
@@ -79,6 +80,16 @@ def test_a_client_is_told_the_tools_and_when_to_use_them(base_url, client, ada):
     tools, instructions = connected(base_url, ada.token, _told)
     assert tools == client.get("/v1/tools?format=mcp", headers=ada.headers).json["tools"]
     assert instructions == client.get("/v1/memory/prompt", headers=ada.headers).json["prompt"]
+
+
+def test_a_client_is_told_the_tools_that_its_token_may_call(base_url, client, ada):
+    async def _told(session: Any) -> list[str]:
+        return [tool.name for tool in (await session.list_tools()).tools]
+
+    told = connected(base_url, ada.new_token("read")["Authorization"].removeprefix("Bearer "), _told)
+    assert told == [tool.name for tool in TOOLS.values() if tool.scope == "read"]
+    # As the README has it.
+    assert (len(told), len(TOOLS)) == (7, 13)
 
 
 def test_a_client_is_told_how_the_user_likes_things_done(base_url, client, ada):

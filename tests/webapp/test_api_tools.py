@@ -68,9 +68,9 @@ def calls(person):
 # --- descriptions ---------------------------------------------------------------------------------------------------
 
 
-def described(reader, format_):
+def described(reader, format_, **query):
     """Return name, description and schema of each tool in a format."""
-    answer = reader.get("/v1/tools", format=format_).json
+    answer = reader.get("/v1/tools", format=format_, **query).json
     if format_ == "openai":
         return {tool["function"]["name"]: tool["function"]["parameters"] for tool in answer}
     key = {"anthropic": "input_schema", "mcp": "inputSchema", "plain": "parameters"}[format_]
@@ -99,6 +99,26 @@ def broken(schema, path="$"):
 @pytest.mark.parametrize("format_", FORMATS)
 def test_every_format_names_the_tools_of_the_specification(reader, format_):
     assert set(described(reader, format_)) >= NAMES
+
+
+@pytest.mark.parametrize("format_", FORMATS)
+@pytest.mark.parametrize("scopes", [("read",), ("write",), ("read", "forget")], ids=" ".join)
+def test_a_token_is_told_the_tools_that_it_may_call(client, ada, format_, scopes):
+    agent = Agent(client, ada.new_token(*scopes))
+    told = set(described(agent, format_))
+    assert told == {name for name in TOOLS if agent.tool(name).status_code != 403}
+    assert 0 < len(told) < len(TOOLS)
+
+
+@pytest.mark.parametrize("format_", FORMATS)
+def test_a_token_is_told_all_tools_where_it_asks_for_them(client, ada, format_):
+    agent = Agent(client, ada.new_token("read"))
+    assert list(described(agent, format_, all="true")) == list(TOOLS)
+
+
+def test_a_service_token_is_told_the_tools_that_it_may_call_for_a_user(client, ada, root):
+    service = Agent(client, root.new_token("service", "read"), {"X-Commonplace-User": ada.email})
+    assert set(described(service, "plain")) == {tool.name for tool in TOOLS.values() if tool.scope == "read"}
 
 
 @pytest.mark.parametrize("format_", FORMATS)

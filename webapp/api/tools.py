@@ -26,10 +26,14 @@ bp = api_blueprint("tools", "Tools for agents", "/v1/tools")
 
 
 class ToolsQuery(Query):
-    """Whose schema to speak; `strict` as that of OpenAI is, where a model must name every field."""
+    """Whose schema to speak; `strict` as that of OpenAI is, where a model must name every field.
+
+    `all` has those too that the token may not call.
+    """
 
     format: Literal["plain", "openai", "anthropic", "mcp"] = "plain"
     strict: bool = False
+    all: bool = False
 
 
 class ToolPath(BaseModel):
@@ -47,10 +51,12 @@ class ToolBody(Omittable):
 @bp.get("", summary="Describe the tools", responses={"200": ToolsAnswer})
 @needs(ANY)
 def list_(query: ToolsQuery) -> Response:
-    """Answer the tools in the shape that an ecosystem expects."""
+    """Answer the tools that the token has the scope for, in the shape that an ecosystem expects."""
     if query.strict and query.format != "openai":
         raise InvalidError("strict", "is for the format openai alone")
-    described = [tool.describe(query.format, strictly=query.strict) for tool in TOOLS.values()]
+    # A model reads each of them in every prompt.
+    told = [tool for tool in TOOLS.values() if query.all or not lacking(tool.scope)]
+    described = [tool.describe(query.format, strictly=query.strict) for tool in told]
     return jsonify({"tools": described} if query.format in {"plain", "mcp"} else described)
 
 
