@@ -2,7 +2,8 @@
 
 TOKEN=cp_… python mcp_server.py http://127.0.0.1:8765
 
-With CONVERSATION, the id of one, the tools recall from the space of that conversation and store there.
+With SPACE, the name (slug) of one, the tools recall from that space and store there; with CONVERSATION, the id of one,
+from and in the space of that conversation.
 """
 
 from __future__ import annotations
@@ -24,22 +25,25 @@ SECONDS = 30.0
 class Tools:
     """The tools as the server describes them, so that a client sees those of its version."""
 
-    def __init__(self, server: httpx.AsyncClient) -> None:
+    def __init__(self, server: httpx.AsyncClient, space: str | None) -> None:
         self._server = server
+        self._of_space = {} if space is None else {"space": space}
 
     async def instructions(self) -> str:
         """Return when to use the tools, and how the user likes things done.
 
         Raises `httpx.HTTPError`, also without a database.
         """
-        told = [await self._told(path) for path in ("memory/prompt", "preferences/prompt")]
+        told = [await self._told("memory/prompt", **self._of_space), await self._told("preferences/prompt")]
         return "\n\n".join(filter(None, told))
 
-    async def _told(self, path: str) -> str:
-        response = await self._server.get(path)
+    async def _told(self, path: str, **query: str) -> str:
+        response = await self._server.get(path, params=query)
         if response.is_client_error:
-            # The server's own words: that a token is not valid, or which scope it lacks.
-            raise httpx.HTTPError(f"{response.status_code}, {response.json()['detail']}")
+            # The server's own words: that a token is not valid, which scope it lacks, or that there is no such space.
+            refusal = response.json()
+            said = [error["message"] for error in refusal.get("errors", ())] or [refusal["detail"]]
+            raise httpx.HTTPError(f"{response.status_code}, {said[0]}")
         answer = response.raise_for_status().json()
         if answer.get("error"):
             # A client keeps the instructions that it is given now, so it would go on without memory even once the
@@ -66,13 +70,15 @@ def _result(text: str, *, is_error: bool) -> types.CallToolResult:
     return types.CallToolResult(content=[types.TextContent(type="text", text=text)], is_error=is_error)
 
 
-async def serve(base_url: str, token: str, conversation: str | None = None) -> None:
-    """Serve until standard input ends; raises `httpx.HTTPError` where the server is away or refuses the token."""
+async def serve(base_url: str, token: str, conversation: str | None = None, space: str | None = None) -> None:
+    """Serve until standard input ends; raises `httpx.HTTPError` where the server is away, or refuses token or space."""
     headers = {"Authorization": f"Bearer {token}"}
     if conversation:
         headers["X-Commonplace-Conversation"] = conversation
+    if space is not None:
+        headers["X-Commonplace-Space"] = space
     async with httpx.AsyncClient(base_url=f"{base_url.rstrip('/')}/v1/", headers=headers, timeout=SECONDS) as client:
-        tools = Tools(client)
+        tools = Tools(client, space)
         told = await tools.instructions()
         server = Server("commonplace", instructions=told, on_list_tools=tools.listed, on_call_tool=tools.called)
         async with stdio_server() as (read, write):
@@ -80,12 +86,12 @@ async def serve(base_url: str, token: str, conversation: str | None = None) -> N
 
 
 def main() -> None:
-    """Serve the address that is the one argument, with the token, and in the conversation, of the environment."""
+    """Serve the address that is the one argument, with the token, the conversation and the space of the environment."""
     token = os.environ.get("TOKEN")
     if len(sys.argv) != 2 or not token:
         sys.exit("usage: TOKEN=cp_… python mcp_server.py http://127.0.0.1:8765")
     try:
-        asyncio.run(serve(sys.argv[1], token, os.environ.get("CONVERSATION")))
+        asyncio.run(serve(sys.argv[1], token, os.environ.get("CONVERSATION"), os.environ.get("SPACE")))
     except (KeyError, ValueError):
         sys.exit(f"no memory at {sys.argv[1]}: something else answers there")
     except (httpx.HTTPError, httpx.InvalidURL) as error:

@@ -45,16 +45,17 @@ def query_memory_tool(
     user: str | None = None,
     session: str | None = None,
     conversation: str | None = None,
+    space: str | None = None,
     timeout: float = 3.0,
 ) -> FunctionTool:
     """Return the tool `query_memory` of the Commonplace server at `base_url`, for an agent's `tools`.
 
     `token` needs the scope `read`; a service token acts for `user`, an address or an id. `session` names the session
     that incognito is switched on for. `conversation` is the id of one that the server keeps: memories are of its space
-    then. After `timeout` seconds, or when the server is down or answers anything but memories, the tool returns an
-    empty result with `error: true`, and the agent goes on.
+    then, or of the `space` that is named by its slug. After `timeout` seconds, or when the server is down or answers
+    anything but memories, the tool returns an empty result with `error: true`, and the agent goes on.
     """
-    headers = _headers(token, user, session, conversation)
+    headers = _headers(token, user, session, conversation, space)
     server = _Server(f"{base_url.rstrip('/')}/v1/tools/query_memory", headers, timeout)
 
     async def query_memory(
@@ -66,7 +67,9 @@ def query_memory_tool(
     return function_tool(query_memory, description_override=DESCRIPTION)
 
 
-def _headers(token: str, user: str | None, session: str | None, conversation: str | None) -> dict[str, str]:
+def _headers(
+    token: str, user: str | None, session: str | None, conversation: str | None, space: str | None
+) -> dict[str, str]:
     headers = {"Authorization": f"Bearer {token}"}
     if user is not None:
         headers["X-Commonplace-User"] = user
@@ -74,6 +77,8 @@ def _headers(token: str, user: str | None, session: str | None, conversation: st
         headers["X-Commonplace-Session"] = session
     if conversation is not None:
         headers["X-Commonplace-Conversation"] = conversation
+    if space is not None:
+        headers["X-Commonplace-Space"] = space
     return headers
 
 

@@ -37,7 +37,7 @@ SCOPES = {"recall": "read", "forget": "forget", "restore": "forget", "unremember
 
 
 def space_of(asked: Asked) -> Space:
-    """Return the space of the conversation, or the caller's own."""
+    """Return the space in which the command is said, or the caller's own."""
     if asked.space_id is not None:
         return space_at(asked.space_id)
     return space_for(None)

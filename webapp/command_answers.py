@@ -17,7 +17,7 @@ from memory.errors import InvalidError, NotFoundError
 from memory.models import Conversation
 from webapp.context import credential, runtime, session, utc_now
 from webapp.guards import is_named, may_read
-from webapp.operations import found_entry, is_incognito, space_at, visible_entry
+from webapp.operations import found_entry, implied_space, is_incognito, space_at, visible_entry
 from webapp.recording import place_of_request
 
 # The most memories that are listed, or that one confirmation names.
@@ -126,6 +126,8 @@ def _values(act: Act) -> dict[str, Any]:
 def context_of(conversation: str | None) -> Asked:
     """Return who asks, and in which conversation: the one of this name, or else the one that the call is made in.
 
+    A command in none is of the space that the call is made in.
+
     Raises `InvalidError` when the caller has no conversation of this name.
     """
     who = credential()
@@ -142,7 +144,7 @@ def context_of(conversation: str | None) -> Asked:
         found.id if found else None,
         alone=is_named(who.session_key),
     )
-    return Asked(who.user_id, speaker, speaker.conversation_id, found.space_id if found else who.space_id)
+    return Asked(who.user_id, speaker, speaker.conversation_id, found.space_id if found else implied_space())
 
 
 def _conversation(name: str) -> Conversation:

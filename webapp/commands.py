@@ -35,7 +35,7 @@ from webapp.context import credential, runtime, session, utc_now
 from webapp.guards import require_scope
 from webapp.operations import is_incognito, skipped, store, told_restorables
 from webapp.recall import find
-from webapp.recording import Place, Recording, failure
+from webapp.recording import Recording, failure
 
 __all__ = ["CommandResult", "run", "take_slip"]
 
@@ -57,7 +57,7 @@ class _CommandRecording(Recording):
 
     def __init__(self, asked: Asked) -> None:
         super().__init__(TOOL, "read")
-        self._place = Place(asked.conversation_id, self._place.message_id)
+        self._place = replace(self._place, conversation_id=asked.conversation_id)
 
     def became(self, result: CommandResult) -> None:
         """Say what the command turned out to do; one that asks back only reads."""

@@ -19,7 +19,7 @@ from memory.texts.fingerprints import folded_digest
 from webapp.context import credential, session, utc_now
 from webapp.errors import problem
 from webapp.fields import taken_by
-from webapp.headers import CONVERSATION_HEADER, MESSAGE_HEADER, SESSION_HEADER, USER_HEADER, own_header
+from webapp.headers import CONVERSATION_HEADER, MESSAGE_HEADER, SESSION_HEADER, SPACE_HEADER, USER_HEADER, own_header
 
 V = TypeVar("V", bound=Callable[..., Any])
 
@@ -73,7 +73,8 @@ def recorded(view: V) -> V:
 def headers_of(view: Callable[..., Any]) -> tuple[str, ...]:
     """Return the headers of ours that are read on the way to a view behind a bearer token, and in it."""
     read = (SESSION_HEADER, USER_HEADER)
-    return (*read, CONVERSATION_HEADER, MESSAGE_HEADER) if getattr(view, _RECORDED, False) else read
+    said = (CONVERSATION_HEADER, MESSAGE_HEADER, SPACE_HEADER)
+    return (*read, *said) if getattr(view, _RECORDED, False) else read
 
 
 def take_small_body() -> None:

@@ -8,6 +8,7 @@ SESSION_HEADER = "X-Commonplace-Session"
 USER_HEADER = "X-Commonplace-User"
 CONVERSATION_HEADER = "X-Commonplace-Conversation"
 MESSAGE_HEADER = "X-Commonplace-Message"
+SPACE_HEADER = "X-Commonplace-Space"
 
 # What the interface's description says of each header.
 ABOUT = {
@@ -21,6 +22,10 @@ ABOUT = {
         "conversation is in where it names none."
     ),
     MESSAGE_HEADER: "The id of the message for which the call is made: it is recorded with that and its conversation.",
+    SPACE_HEADER: (
+        "The name (slug) of the space that the call is of where it names none: that of the project on which an agent "
+        "works. A call in a conversation of another space is refused."
+    ),
 }
 
 

@@ -44,9 +44,9 @@ def space_at(space_id: UUID) -> Space:
 
 
 def implied_space() -> UUID | None:
-    """Return the space where the caller names none: a confined token's own, or that of the call's conversation."""
+    """Return the space where a call names none: a confined token's own, or that in which its headers say it is made."""
     own = credential().space_id
-    return g.get("spoken_in") if own is None else own
+    return g.get("made_in") if own is None else own
 
 
 def space_for(slug: str | None) -> Space:

@@ -6,7 +6,7 @@ import logging
 import math
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Any
 from uuid import UUID
@@ -16,6 +16,7 @@ from sqlalchemy.exc import IntegrityError, SQLAlchemyError
 from werkzeug.exceptions import HTTPException
 
 from memory.errors import DomainError, InvalidError
+from memory.models import Space
 from memory.record.external_calls import Links
 from memory.record.journal import hold, hold_place, record_tool_call, still_there
 from memory.record.recall_history import PARTS
@@ -25,8 +26,8 @@ from retrieval.policy import PolicyError
 from retrieval.query import MAX_QUERY, Hit, Result
 from retrieval.search import query_hash
 from webapp.context import credential, request_id, session, utc_now
-from webapp.headers import CONVERSATION_HEADER, MESSAGE_HEADER, own_header
-from webapp.operations import is_incognito, space_at, was_incognito
+from webapp.headers import CONVERSATION_HEADER, MESSAGE_HEADER, SPACE_HEADER, own_header
+from webapp.operations import is_incognito, space_at, space_for, was_incognito
 from webapp.ratelimit import LIMITED
 
 logger = logging.getLogger(__name__)
@@ -44,16 +45,17 @@ _NOT_MADE = frozenset({"incognito", "memory_off", LIMITED})
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """The conversation and the message that a call belongs to, where the caller says so."""
+    """The conversation, the message and the space (a slug) that a call belongs to, where the caller says so."""
 
     conversation_id: UUID | None = None
     message_id: UUID | None = None
+    space: str | None = None
 
 
 class Recording:
     """One call from its beginning; `done` appends it to the record.
 
-    Making one raises `InvalidError` when a header names a conversation or message that the caller does not have.
+    Making one raises `InvalidError` when a header names a conversation, message or space that the caller does not have.
     """
 
     def __init__(self, tool: str, operation: str) -> None:
@@ -84,12 +86,13 @@ class Recording:
             "duration_ms": (time.perf_counter() - self._started) * 1000,
         }
         # Tried again without its conversation, which may have been deleted meanwhile: the call was made all the same.
-        for place in (self._place, Place()):
+        alone = replace(self._place, conversation_id=None, message_id=None)
+        for place in (self._place, alone):
             try:
                 self._append(arguments, question, place, fields)
             except SQLAlchemyError as failure:
                 session().rollback()
-                if not isinstance(failure, IntegrityError) or place == Place():
+                if not isinstance(failure, IntegrityError) or place == alone:
                     # The kind alone is logged, as the message of the error would quote the arguments.
                     logger.error("a call of %s was not recorded: %s", self._tool, type(failure).__name__)
                     return
@@ -131,6 +134,9 @@ class Recording:
         """Return what tells of the user's words; incognito leaves nothing of it, and of an error its kind alone."""
         if was_incognito(arguments.get("space")):
             return {"arguments": {}, "error": error and error.partition(":")[0]}
+        if place.space is not None and arguments.get("space") is None:
+            # Kept as if the call had named it, so that what a space hides later is hidden of this call, too.
+            arguments = {**arguments, "space": place.space}
         return {
             "arguments": kept(arguments),
             "error": error,
@@ -154,23 +160,29 @@ def failure(error: Exception) -> str:
 
 
 def place_of_request() -> Place:
-    """Return the conversation and message that the request's headers name; raises `InvalidError`.
+    """Return the conversation, message and space that the request's headers name; raises `InvalidError`.
 
-    What the request does from then on without naming a space, it does in that of the conversation.
+    What the request does from then on without naming a space, it does in that one, or in that of the conversation.
     """
-    conversation_id, message_id = _named(CONVERSATION_HEADER), _named(MESSAGE_HEADER)
+    conversation_id, message_id, space = _named(CONVERSATION_HEADER), _named(MESSAGE_HEADER), _named_space()
+    slug = space.slug if space else None
+    if space is not None:
+        g.made_in = space.id
     if conversation_id is None and message_id is None:
-        return Place()
+        return Place(space=slug)
     who = credential()
     links = Links(session(), who.user_id, who.space_id)
     links.load([conversation_id] if conversation_id else [], [message_id] if message_id else [])
     own = links.conversation_of(conversation_id, message_id, (CONVERSATION_HEADER, MESSAGE_HEADER))
     if own is not None:
-        g.spoken_in = links.spaces[own]
+        if space is not None and space.id != links.spaces[own]:
+            # Neither goes before the other: whichever it is, something may be stored where it does not belong.
+            raise InvalidError(SPACE_HEADER, "is not the space of the conversation in which the call is made")
+        g.made_in = links.spaces[own]
         # Asked so that the request remembers it: a call in a conversation that is incognito is recorded without its
         # words.
         is_incognito(space_at(links.spaces[own]))
-    return Place(own, message_id)
+    return Place(own, message_id, slug)
 
 
 def _named(header: str) -> UUID | None:
@@ -181,6 +193,16 @@ def _named(header: str) -> UUID | None:
         return UUID(value.strip())
     except ValueError:
         raise InvalidError(header, "must be an id of ours") from None
+
+
+def _named_space() -> Space | None:
+    slug = own_header(SPACE_HEADER)
+    if slug is None:
+        return None
+    try:
+        return space_for(slug)
+    except InvalidError as error:
+        raise InvalidError(SPACE_HEADER, error.message) from None
 
 
 def recalled(hits: Sequence[Hit]) -> dict[str, Any]:

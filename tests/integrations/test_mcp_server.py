@@ -37,14 +37,14 @@ def base_url(app) -> Iterator[str]:
 
 def connected(base_url: str, token: str, use: Callable[[Any], Awaitable[T]], **more: str) -> T:
     """Start the program as the README has clients start it, with `more` in its environment, and use what it serves."""
-    (shown,) = re.findall(r"```json\n(.*?)```", (FOLDER / "README.md").read_text(), re.DOTALL)
-    (configured,) = json.loads(shown)["mcpServers"].values()
-    program, address = configured["args"]
-    assert (Path(program).name, address, list(configured["env"])) == (
-        "mcp_server.py",
-        "http://127.0.0.1:8765",
-        ["TOKEN"],
-    )
+    section = (FOLDER / "README.md").read_text().partition("\n## OpenAI Agents SDK\n")[0]
+    blocks = re.findall(r"```json\n(.*?)```", section, re.DOTALL)
+    shown = [json.loads(block)["mcpServers"]["memory"] for block in blocks]
+    program, address = shown[0]["args"]
+    assert (Path(program).name, address) == ("mcp_server.py", "http://127.0.0.1:8765")
+    # For all projects, and for one.
+    assert [list(each["env"]) for each in shown] == [["TOKEN"], ["TOKEN", "SPACE"]]
+    assert [each["args"] for each in shown] == [[program, address]] * 2
 
     async def _use() -> T:
         # Here, as every process of the tests reads this file, and one of them runs it.
@@ -128,6 +128,32 @@ def test_what_is_stored_in_a_conversation_is_in_its_space(base_url, client, ada)
     assert connected(base_url, ada.token, _stored, CONVERSATION=talk).is_error is False
     kept = client.get("/v1/memory/entries", headers=ada.headers).json["entries"]
     assert [(each["text"], each["space"]) for each in kept] == [(PREFERENCE, "work")]
+
+
+def test_a_project_has_its_space(base_url, client, ada):
+    for slug in ("work", "home"):
+        client.post("/v1/spaces", json={"slug": slug}, headers=ada.headers)
+    baking = {"type": "note", "content": "We bake on Mondays", "theme": "bread", "space": "home"}
+    client.post("/v1/tools/memory_add", json=baking, headers=ada.headers)
+
+    async def _used(session: Any) -> tuple[str, list[str]]:
+        await session.call_tool("memory_add", {"type": "preference", "content": PREFERENCE})
+        answer = await session.call_tool("memory_search", {"query": "We bake on Mondays"})
+        return session.instructions, [hit["content_snippet"] for hit in json.loads(answer.content[0].text)["results"]]
+
+    home, work = (connected(base_url, ada.token, _used, SPACE=slug) for slug in ("home", "work"))
+    assert ("bread" in home[0].casefold(), home[1]) == (True, ["We bake on Mondays"])
+    assert ("bread" in work[0].casefold(), work[1]) == (False, [])
+    kept = client.get("/v1/memory/entries?space=work", headers=ada.headers).json["entries"]
+    assert [each["text"] for each in kept] == [PREFERENCE]
+
+
+@pytest.mark.parametrize(("space", "said"), [("work", "there is no space 'work'"), ("", "there is no space ''")])
+def test_a_space_that_is_not_there_ends_it_and_says_so(base_url, ada, space, said):
+    command = [sys.executable, FOLDER / "mcp_server.py", base_url]
+    environment = {"TOKEN": ada.token, "SPACE": space}
+    done = subprocess.run(command, env=environment, stdin=subprocess.DEVNULL, capture_output=True, check=False)
+    assert (done.returncode, done.stderr.decode()) == (1, f"no memory at {base_url}: 422, {said}\n")
 
 
 @pytest.mark.parametrize(

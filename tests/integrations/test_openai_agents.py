@@ -146,9 +146,9 @@ def ask(model) -> Callable[..., Run]:
     return _ask
 
 
-def remember(person: Any, *drafts: Draft) -> None:
+def remember(person: Any, *drafts: Draft, space: str = "default") -> None:
     with person.session() as session:
-        remember_many(session, person.id, "default", drafts, keys=person.runtime.keys, now=utc_now(), actor="test")
+        remember_many(session, person.id, space, drafts, keys=person.runtime.keys, now=utc_now(), actor="test")
 
 
 @contextmanager
@@ -231,6 +231,22 @@ def test_in_a_conversation_of_a_space_the_agent_recalls_that_space(ask, base_url
     talk = client.post("/v1/conversations", json={"external_id": "t", "space": "work"}, headers=ada.headers).json["id"]
     told = ask(base_url, ada.token, conversation=talk).told
     assert (told["memories"], told.get("error")) == ([], None)
+
+
+def test_for_a_space_the_agent_recalls_that_space(ask, base_url, ada, client):
+    client.post("/v1/spaces", json={"slug": "work"}, headers=ada.headers)
+    remember(ada, Draft(PREFERENCE))
+    assert ask(base_url, ada.token, space="work").told["memories"] == []
+    remember(ada, Draft("We use pip in Python projects"), space="work")
+    assert [each["content"] for each in ask(base_url, ada.token, space="work").told["memories"]] == [
+        "We use pip in Python projects"
+    ]
+
+
+def test_a_space_that_is_not_there_is_an_error_and_no_crash(ask, base_url, ada):
+    remember(ada, Draft(PREFERENCE))
+    told = ask(base_url, ada.token, space="work").told
+    assert (told["memories"], told["error"]) == ([], True)
 
 
 @pytest.mark.parametrize("name", ["private", "séance", "日本"])

@@ -9,6 +9,7 @@ from memory.models import Conversation, Message, Space
 CALLS = "/v1/tool-calls"
 PATHS = "/v1/tool-calls/paths"
 CONVERSATION = "X-Commonplace-Conversation"
+SPACE = "X-Commonplace-Space"
 NOTES = "obsidian_manage_notes"
 
 

@@ -8,7 +8,7 @@ from uuid import uuid4
 import pytest
 from api_agent import Agent, add_space, embed
 from api_talk import Talk
-from recorded_calls import CONVERSATION
+from recorded_calls import CONVERSATION, SPACE
 
 SECRETS = {
     "pool-1": ("Where is the spare key?", "Under the third flowerpot by the kitchen door."),
@@ -169,6 +169,43 @@ def test_what_is_stored_in_a_conversation_is_in_its_space(ada_agent):
     ada_agent.post("/v1/memory/settings", {"space": "work", "incognito_default": True})
     refused = there.tool("memory_add", type="note", content="The key is under the mat")
     assert (refused.status_code, refused.json["reason"]) == (409, "incognito")
+
+
+def test_what_recalls_for_a_space_draws_on_it(ada_agent):
+    ada_agent.store("The boat is moored at pier four", theme="sailing", space="work")
+    ada_agent.tool("fact_add", subject="The boat", predicate="is moored at", object="pier four", space="work")
+    Talk(ada_agent, external_id="w", space="work").turn("Where is the boat moored?", "At pier four.")
+    here, there = (
+        {path: each.post(path, body).json[named] for path, body, named in RECALLS} for each in for_spaces(ada_agent)
+    )
+    assert not any(here.values()), here
+    assert all(there.values()), there
+
+
+def for_spaces(agent):
+    """Return the agent as one of the project home, and as one of the project work."""
+    return [replace(agent, more={SPACE: space}) for space in ("home", "work")]
+
+
+def test_what_is_stored_for_a_space_is_in_it(ada_agent):
+    home, work = for_spaces(ada_agent)
+    work.tool("memory_add", type="note", content="The server room is on the third floor", space=None)
+    work.post("/v1/command", {"text": "Remember that the archive closes at five"})
+    work.tool("fact_add", subject="The archive", predicate="closes at", object="five")
+    work.tool("memory_add", type="note", content="The bread is in the oven", space="home")
+    assert sorted(ada_agent.texts(space="work")) == [
+        "The server room is on the third floor",
+        "the archive closes at five",
+    ]
+    assert [fact["space"] for fact in ada_agent.get("/v1/facts").json["facts"]] == ["work"]
+    assert ada_agent.texts(space="home") == ["The bread is in the oven"]
+    talk = Talk(ada_agent, external_id="h", space="home")
+    work.post("/v1/command", {"text": "Remember that the tea is in the tin", "conversation": talk.id})
+    assert "the tea is in the tin" in ada_agent.texts(space="home")
+    assert home.post("/v1/memory/context", {"query": "Where is the server room?"}).json["count"] == 0
+    assert work.post("/v1/memory/context", {"query": "Where is the server room?"}).json["count"] == 1
+    found = home.post("/v1/memory/context", {"query": "Where is the server room?", "space": "work"}).json
+    assert found["count"] == 1
 
 
 def test_a_search_can_stay_within_the_conversation(ada_agent, talks):

@@ -316,7 +316,13 @@ def test_every_variable_of_a_path_is_described(described):
             assert named == set(re.findall(r"{(\w+)}", path))
 
 
-HEADERS = ["X-Commonplace-Session", "X-Commonplace-User", "X-Commonplace-Conversation", "X-Commonplace-Message"]
+HEADERS = [
+    "X-Commonplace-Session",
+    "X-Commonplace-User",
+    "X-Commonplace-Conversation",
+    "X-Commonplace-Message",
+    "X-Commonplace-Space",
+]
 RECORDED = {"POST /v1/tools/{name}", "POST /v1/memory/context", "POST /v1/command"}
 
 
@@ -330,7 +336,7 @@ def test_every_operation_describes_the_headers_that_it_reads(described):
 @pytest.mark.parametrize("header", HEADERS)
 def test_a_header_is_described(described, header):
     parameter = described["components"]["parameters"][header]
-    schema = {"type": "string", "format": "uuid"} if header in HEADERS[2:] else {"type": "string"}
+    schema = {"type": "string", "format": "uuid"} if header in HEADERS[2:4] else {"type": "string"}
     assert (parameter["name"], parameter["in"], parameter["schema"]) == (header, "header", schema)
     assert parameter["description"]
 

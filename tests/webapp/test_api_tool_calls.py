@@ -8,7 +8,7 @@ from uuid import uuid4
 
 import pytest
 from api_agent import ENTRIES, Agent, add_space, embed, fields
-from recorded_calls import CALLS, CONVERSATION, PATHS, call, converse, get, listed, report
+from recorded_calls import CALLS, CONVERSATION, PATHS, SPACE, call, converse, get, listed, report
 
 from memory.clock import utc_now
 from memory.models import Conversation
@@ -129,6 +129,64 @@ def test_a_conversation_of_another_space_is_none_to_a_confined_token(client, ada
     ]
     assert [answer.status_code for answer in answers] == [422, 422, 200]
     assert answers[0].json["errors"] == answers[1].json["errors"]
+
+
+@pytest.mark.parametrize("path", ["/v1/tools/memory_list_themes", "/v1/memory/context", "/v1/command"])
+@pytest.mark.parametrize("guess", ["nowhere", "anothers", "", "work, default", "Work"])
+def test_a_space_that_is_not_the_callers_stops_the_call(agent, ada, bob, path, guess):
+    add_space(ada, "work")
+    add_space(bob, "anothers")
+    body = {"/v1/memory/context": {"query": "bees"}, "/v1/command": {"text": "remember that bees swarm in May"}}
+    answer = agent.ask("POST", path, json=body.get(path), headers={SPACE: guess})
+    assert (answer.status_code, fields(answer)) == (422, [SPACE])
+    assert answer.json["errors"][0]["message"].startswith(f"there is no space {guess!r}")
+    assert ("do you mean 'work'?" in answer.text) == (guess == "Work")
+    assert (agent.texts(), listed(agent)) == ([], [])
+
+
+def test_no_space_is_told_a_confined_token_but_its_own(client, ada):
+    confined = Agent(client, ada.new_token("read", space=add_space(ada, "work")))
+    said = {
+        each: confined.ask("POST", "/v1/tools/memory_list_themes", headers={SPACE: each})
+        for each in ("default", "none")
+    }
+    assert [answer.status_code for answer in said.values()] == [422, 422]
+    assert [answer.json["errors"][0]["message"] for answer in said.values()] == [
+        "there is no space 'default'",
+        "there is no space 'none'",
+    ]
+    assert confined.ask("POST", "/v1/tools/memory_list_themes", headers={SPACE: "work"}).status_code == 200
+
+
+@pytest.mark.parametrize("header", [CONVERSATION, MESSAGE])
+def test_a_call_for_a_space_in_a_conversation_of_another_is_refused(agent, ada, header):
+    add_space(ada, "work")
+    conversation, messages = converse(ada, add_space(ada, "home"))
+    place = {header: conversation if header == CONVERSATION else messages[0]}
+    note = {"type": "note", "content": "Bees swarm in May"}
+    answer = agent.ask("POST", "/v1/tools/memory_add", json=note, headers={**place, SPACE: "work"})
+    assert (answer.status_code, fields(answer), agent.texts()) == (422, [SPACE], [])
+    assert agent.ask("POST", "/v1/tools/memory_add", json=note, headers={**place, SPACE: "home"}).status_code == 201
+
+
+def test_a_call_for_a_space_tells_nothing_once_that_is_incognito(agent, ada):
+    add_space(ada, "work")
+    agent.ask("POST", "/v1/tools/query_memory", json={"query": "swarm"}, headers={SPACE: "work"})
+    agent.ask("POST", "/v1/tools/query_memory", json={"query": "swarm", "size": 1}, headers={SPACE: "work"})
+    refused, asked = listed(agent)
+    assert (asked["arguments"], asked["query_hash"]) == ({"query": "swarm", "space": "work"}, query_hash("swarm"))
+    assert (refused["arguments"], refused["error"][:17]) == ({"space": "work"}, "invalid arguments")
+    agent.post("/v1/memory/settings", {"space": "work", "incognito_default": True})
+    assert [(kept["arguments"], kept["error"], kept["query_hash"]) for kept in listed(agent)] == [({}, None, None)] * 2
+
+
+def test_a_call_for_a_space_that_is_incognito_leaves_no_words(agent, ada):
+    add_space(ada, "diary", incognito_default=True)
+    asked = agent.ask("POST", "/v1/tools/memory_search", json={"query": "secret"}, headers={SPACE: "diary"})
+    agent.ask("POST", "/v1/tools/memory_search", json={"query": "secret", "secret": 1}, headers={SPACE: "diary"})
+    assert asked.json["degraded"] == ["incognito"]
+    told = [(kept["arguments"], kept["query_hash"], kept["error"]) for kept in listed(agent)]
+    assert told == [({}, None, "invalid arguments"), ({}, None, None)]
 
 
 def test_a_failure_keeps_the_question_by_its_hash(agent, talk):

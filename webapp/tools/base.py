@@ -24,7 +24,7 @@ _AS_SET = "default: what the server is set to, usually"
 MOST_RESULTS = f"At most this many results, 1 to {LARGEST_LIMIT} ({_AS_SET} {DEFAULT_LIMIT})."
 MOST_TOKENS = f"Most tokens of text in all, up to {LARGEST_TOKEN_BUDGET} ({_AS_SET} {DEFAULT_TOKEN_BUDGET})."
 
-WHICH_SPACE = "Which space; default: that of the conversation in which the call is made, or else the shared pool."
+WHICH_SPACE = "Which space; default: that of the project or conversation where the call is made, or the shared pool."
 
 _OPERATIONS = {
     "search": "search",
