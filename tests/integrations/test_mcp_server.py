@@ -37,7 +37,7 @@ def base_url(app) -> Iterator[str]:
 
 def connected(base_url: str, token: str, use: Callable[[Any], Awaitable[T]], **more: str) -> T:
     """Start the program as the README has clients start it, with `more` in its environment, and use what it serves."""
-    section = (FOLDER / "README.md").read_text().partition("\n## OpenAI Agents SDK\n")[0]
+    section = (FOLDER / "README.md").read_text().partition("\n## Hooks of Claude Code\n")[0]
     blocks = re.findall(r"```json\n(.*?)```", section, re.DOTALL)
     shown = [json.loads(block)["mcpServers"]["memory"] for block in blocks]
     program, address = shown[0]["args"]
