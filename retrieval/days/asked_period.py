@@ -11,14 +11,15 @@ from dataclasses import dataclass, replace
 from datetime import MAXYEAR, datetime, timedelta, tzinfo
 
 from retrieval.days.asked_days import GONE, WORD, feast_hint, place_of, take_date, words_of
+from retrieval.days.asked_plainly import said_plainly
 from retrieval.days.calendar_parts import with_days
 from retrieval.days.dates import DateHint, Period, aware, local, midnight, span_of, zone_of
 from retrieval.days.feasts import NAME as FEAST
 from retrieval.days.feasts import Feast, asked_in
-from retrieval.days.months import MONTH, MONTHS, YEAR, YEAR_TEXT, with_months
+from retrieval.days.months import MONTH, YEAR, YEAR_TEXT, with_months
 from retrieval.days.namesakes import named_month
 from retrieval.days.tense import asks_what_was_done
-from retrieval.days.weekdays import NAME, with_names
+from retrieval.days.weekdays import NAME
 
 # A question of these and a date asks for whatever there is of that time.
 _WHATEVER = frozenset(
@@ -71,42 +72,6 @@ _FROM_ON = re.compile(r"\bfrom\b(.+)\s(?:on|onwards?)(?=\W*\Z)", re.IGNORECASE)
 _YEAR = timedelta(days=366)
 _TO_DO = re.compile(
     r"\b(?:due|deadlines?|to\s+do|must|(?:have|has|got|need|needs|ought|supposed)\s+to|should)\b", re.IGNORECASE
-)
-# What is left of this month, and all of another.
-_REST_OF = re.compile(rf"\b(?:the\s+)?(?:rest|remainder)\s+of\s+(?P<month>{MONTH})", re.IGNORECASE)
-# What asks for no more than whatever there is of a time, and how that is asked plainly.
-_QUARTERS = ("first", "second", "third", "fourth")
-_PLAINLY = (
-    # Without its year a quarter is no game's and no hour's only where a time alone is asked for.
-    *(
-        (re.compile(rf"\bthe\s+{name}\s+quarter\b(?!\s+of\b)", re.IGNORECASE), f"Q{place}")
-        for place, name in enumerate(_QUARTERS, 1)
-    ),
-    (re.compile(r"\b(by|until|before)\s+(?:the\s+)?end\s+of\s+(?=Q[1-4]\b)", re.IGNORECASE), "by "),
-    (re.compile(r"\b(?:need|needs|ought|supposed)\s+to\b|\bshould\b", re.IGNORECASE), "have to"),
-    (re.compile(r"\bto\s+(?:finish|complete|get\s+done)\b|\bleft\s+to\s+do\b", re.IGNORECASE), "to do"),
-    (re.compile(r"\bnot\s+(?:to\s+)?(?:forget|miss)\b", re.IGNORECASE), "do"),
-    (re.compile(r"\A\W*remind\s+me\b", re.IGNORECASE), "tell me"),
-    (re.compile(r"\blooks?\s+like\b", re.IGNORECASE), "look"),
-    (re.compile(r"\bmy\s+(week|weekend|month)\b(?!['\u2019]s)", re.IGNORECASE), r"this \1"),
-    # When on a day, or that it is the end of it, is in no question for what is kept or told of the day.
-    (
-        re.compile(
-            r"\b(?:EOD|COB|(?:the\s+)?end\s+of\s+(?:the\s+)?(?:day|business))\s+(?:on\s+)?(?=\w)", re.IGNORECASE
-        ),
-        "",
-    ),
-    (re.compile(r"\b(?:on|in)\s+the\s+(?:morning|afternoon|evening|night)\s+of\b", re.IGNORECASE), "on"),
-    (re.compile(r"\s+in\s+the\s+(?:morning|afternoon|evening)(?=\W*\Z)", re.IGNORECASE), ""),
-    (
-        re.compile(
-            r"\s+at\s+(?:\d\d?(?:[:.]\d\d)?(?:\s?[ap]m)?|noon|midnight)\b(?=\W*\Z|\s+(?:on|tomorrow)\b)", re.IGNORECASE
-        ),
-        "",
-    ),
-    (re.compile(r"\bat\s+the\s+latest\b|\bstill\b", re.IGNORECASE), ""),
-    (re.compile(r"\A\W*(?:am\s+I|are\s+we)\s+(?:free|busy|available)\b", re.IGNORECASE), "what is there"),
-    (re.compile(r"\b(until|by|before|after)\s+the\s+weekend\b", re.IGNORECASE), r"\1 this weekend"),
 )
 # Behind another month or a feast "May" is one too, and "March": "in April and May", "from Easter to May".
 _MONTH_BEFORE = re.compile(
@@ -183,14 +148,7 @@ def alone(question: str, now: datetime) -> Period | None:
 
 
 def _asked(question: str, now: datetime) -> _Asked:
-    for pattern, plainly in _PLAINLY:
-        question = pattern.sub(plainly, question)
-    question = _REST_OF.sub(
-        lambda found: (
-            "the rest of this month" if MONTHS.index(found["month"][:3].lower()) + 1 == now.month else found["month"]
-        ),
-        with_names(question),
-    )
+    question = said_plainly(question, now)
     after = _FROM_ON.sub(r"after\1", question)
     onwards = not _is_gone(after) and _AFTER.search(after) is not None and _TWO.search(after) is None
     without = _AFTER.search(question) is not None

@@ -10,7 +10,7 @@ from datetime import UTC, date, datetime, timedelta
 from itertools import product
 
 from retrieval.days import weekdays
-from retrieval.days.closely import finds
+from retrieval.days.closely import finds, lowered
 from retrieval.days.dates import DateHint, hint_of, local, month_start, unit_days, zone_of
 from retrieval.days.months import MONTHS, YEAR_TEXT
 
@@ -149,6 +149,8 @@ def every_part(kept: datetime, text: str) -> Iterator[DateHint]:
 
     Of a week each day of the part is given. A quarter without its year is that before and that behind.
     """
+    if _PLACES.search(lowered(text)) is None:
+        return
     for pattern, read, ways in ((_PART, _part, (False,)), (_QUARTER, _quarter, (False, True))):
         for found, past in product(finds(pattern, text, _PLACES), ways):
             with suppress(OverflowError, ValueError):  # beyond the calendar

@@ -9,7 +9,7 @@ from dataclasses import replace
 from datetime import date, datetime, timedelta
 
 from retrieval.days import weekdays
-from retrieval.days.closely import finds
+from retrieval.days.closely import finds, lowered
 from retrieval.days.dates import DateHint, hint_of, moved, unit_days, zone_of
 from retrieval.days.from_now import STEPS, steps_of
 
@@ -54,6 +54,8 @@ def counted_told(now: datetime, question: str) -> tuple[DateHint, tuple[int, int
 
 def every_counted(kept: datetime, text: str) -> Iterator[DateHint]:
     """Give the days that a text counts from others, for the moment at which it was kept: "two weeks from Friday"."""
+    if _PLACES.search(lowered(text)) is None:
+        return
     for pattern, read in _WAYS:
         for found in finds(pattern, text, _PLACES):
             with suppress(OverflowError, ValueError):  # beyond the calendar

@@ -64,6 +64,7 @@ _BETWEEN, _AND = (
     re.compile(rf"\s*and\s+{BEFORE_DAY}", re.IGNORECASE),
 )
 # A text with one of these tells of each year: "Ada's birthday is on 5 July".
+_OF_YEARS = ("year", "birthday", "annual", "anniversar")
 _YEARLY = re.compile(r"\b(?:birthdays?|anniversar(?:y|ies)|(?:every|each)\s+year|yearly|annual(?:ly)?)\b")
 # The word before a time, which tells what it is the time of: "kWh in September", not "installed in September".
 _SAID_OF = re.compile(r"([^\W\d_]+)[,:]?\s+(?:(?:in|on|of|for|during|im|am|en)\s+)?\Z", re.IGNORECASE)
@@ -144,7 +145,8 @@ def says(period: Period, text: str, kept: datetime, zone: tzinfo) -> bool:
     day = local(kept, zone).date()
     text = with_months_of(with_months(text[:READ]), day)
     parts = [(part, _ends(part, zone)) for part in period.parts or (period,)]
-    if _YEARLY.search(lowered(text)) is not None and _says_yearly(parts, text):
+    low = lowered(text)
+    if any(each in low for each in _OF_YEARS) and _YEARLY.search(low) is not None and _says_yearly(parts, text):
         return True
     # "On the 22nd" is the next one or the last.
     return any(

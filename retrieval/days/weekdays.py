@@ -28,6 +28,7 @@ _SAID = re.compile(
     (?!\w|\s+week\b(?!\s*\d))(?i:,?\s+(?:of\s+)?(?P<week>last|this|next)\s+week\b)?""",
     re.VERBOSE,
 )
+_HAS_SHORT = re.compile(rf"(?:{_SHORT})\b")
 # A short name in a question is one behind these, and before these.
 _LEADS = "on|by|until|till|before|after|next|last|this|coming|from|to|and|or|between|since|for|due"
 _SHORT_ASKED = re.compile(
@@ -95,14 +96,17 @@ def with_names(question: str) -> str:
     >>> with_names("What is due Mon-Wed next week, and on Fri the 22nd?")
     'What is due Monday next week to Wednesday next week, and on Friday the 22nd?'
     """
-    named = _SHORT_ASKED.sub(
-        lambda found: f"{found['lead']}{DAYS[_index(found['name'].lower())].capitalize()}", question
-    )
+    if _HAS_SHORT.search(question) is not None:
+        question = _SHORT_ASKED.sub(
+            lambda found: f"{found['lead']}{DAYS[_index(found['name'].lower())].capitalize()}", question
+        )
+    if "day" not in question.lower():
+        return question
     return _RANGE.sub(
         lambda found: (
             f"{found['one']}{found['week'] or ''}{found['to'] or ' to '}{found['other']}{found['week'] or ''}"
         ),
-        named,
+        question,
     )
 
 

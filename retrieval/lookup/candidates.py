@@ -219,8 +219,9 @@ class Source:
         """Return the memories that name a day, month or year of a period, or tell it from when they were kept."""
         zone = self.now.tzinfo or UTC
         found = self.with_most(lexemes_of(period, zone), MOST_WITH_DAYS)
-        named = (item_id for item_id, text, kept in found if says(period, text, kept, zone))
-        near = self._kept_near(period, zone)
+        named = {item_id for item_id, text, kept in found if says(period, text, kept, zone)}
+        # What says the time need not be read again.
+        near = [each for each in self._kept_near(period, zone) if each[0] not in named]
         told = (each[0] for each in near if tells(period, *each[1:], zone) or says(period, *each[1:], zone))
         return frozenset(chain(named, told))
 

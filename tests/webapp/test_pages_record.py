@@ -342,10 +342,10 @@ def test_audit_events_name_the_token_and_lead_to_all_that_it_did(reader: FlaskCl
     memory_id, before = agent.store(TEXT), ada.token[:11]
     reader.post(f"/memories/{memory_id}/pin")
     page = reader.get("/record/audit").text
-    assert f"memory.created by test ({before}…)" in words(page)
-    assert "memory.pinned by you" in words(page)
+    assert f"memory.created by test ({before}…)" in words_of(page)
+    assert "memory.pinned by you" in words_of(page)
     (path,) = set(re.findall(r'href="(/record/audit\?actor=token[^"]*)"', page))
-    listed = words(reader.get(path).text)
+    listed = words_of(reader.get(path).text)
     assert "memory.created by test" in listed
     assert "memory.pinned" not in listed
 
