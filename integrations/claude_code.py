@@ -150,7 +150,7 @@ class _Mark:
         state = Path(os.environ.get("XDG_STATE_HOME") or "~/.local/state").expanduser()
         self._path = state / "commonplace" / "claude_code" / f"{quote(session, safe='')}.json"
         try:
-            noted = json.loads(self._path.read_text())
+            noted = json.loads(self._path.read_text(encoding="utf-8"))
         except FileNotFoundError:
             noted = {"read": 0, "refused": False}
         self.read, self.refused = int(noted["read"]), bool(noted["refused"])
@@ -160,7 +160,7 @@ class _Mark:
     def write(self, read: int, *, refused: bool) -> None:
         self._path.parent.mkdir(parents=True, exist_ok=True)
         written = self._path.with_suffix(f".{os.getpid()}")
-        written.write_text(json.dumps({"read": read, "refused": refused}))
+        written.write_text(json.dumps({"read": read, "refused": refused}), encoding="utf-8")
         # Whole or not at all, whenever this is ended.
         written.replace(self._path)
 

@@ -148,7 +148,10 @@ def test_a_project_has_its_space(base_url, client, ada):
     assert [each["text"] for each in kept] == [PREFERENCE]
 
 
-@pytest.mark.parametrize(("space", "said"), [("work", "there is no space 'work'"), ("", "there is no space ''")])
+@pytest.mark.parametrize(
+    ("space", "said"),
+    [("work", "there is no space 'work'; there are default"), ("", "there is no space ''; there are default")],
+)
 def test_a_space_that_is_not_there_ends_it_and_says_so(base_url, ada, space, said):
     command = [sys.executable, FOLDER / "mcp_server.py", base_url]
     environment = {"TOKEN": ada.token, "SPACE": space}
