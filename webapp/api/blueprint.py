@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from http import HTTPStatus
 from typing import Any
 
@@ -13,6 +14,7 @@ from flask_openapi3.models.tag import Tag
 from flask_openapi3.openapi import OpenAPI
 from flask_openapi3.utils import parse_rule
 from pydantic import BaseModel
+from sqlalchemy.exc import SQLAlchemyError
 
 from memory.errors import InvalidError, NotFoundError
 from webapp.advice import with_spaces
@@ -129,8 +131,11 @@ def _parameter_of(name: str) -> Parameter:
 
 
 def _advised(error: InvalidError | NotFoundError) -> Response:
-    session().rollback()
-    return refused(with_spaces(error))
+    # Without a database the error is told without advice.
+    with suppress(SQLAlchemyError):
+        session().rollback()
+        error = with_spaces(error)
+    return refused(error)
 
 
 def _keep_private(response: Response) -> Response:

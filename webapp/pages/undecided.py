@@ -78,4 +78,5 @@ def decide(newer_id: UUID, older_id: UUID) -> Response:
     if not wants_fragment():
         flash(DECIDED[keep])
     replaced = {"this": older_id, "other": newer_id}.get(keep)
-    return swap_or_go("memories/_decided.html", url_for("undecided.index"), said=DECIDED[keep], replaced=replaced)
+    back, pair_id = url_for("undecided.index"), f"{newer_id}-{older_id}"
+    return swap_or_go("memories/_decided.html", back, said=DECIDED[keep], replaced=replaced, pair_id=pair_id)
