@@ -1,4 +1,4 @@
-"""`query_memory` and its guidance for agents built with the OpenAI Agents SDK (`openai-agents`)."""
+"""For agents built with the OpenAI Agents SDK (`openai-agents`): `query_memory` with its guidance, and sessions."""
 
 from __future__ import annotations
 
@@ -6,11 +6,13 @@ import asyncio
 import json
 import logging
 import ssl
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Annotated, Any, Literal, TypeAlias
 
 import httpx
-from agents import FunctionTool, function_tool
+from agents import FunctionTool, TResponseInputItem, function_tool
+from agents.memory import SessionSettings
 
 logger = logging.getLogger(__name__)
 
@@ -34,6 +36,11 @@ DESCRIPTION = (
     "Search the user's long-term memory: facts, preferences, decisions and notes from earlier conversations. Returns "
     "the memories that fit best, each with its type, its relevance from 0 to 1 and where it comes from."
 )
+
+# Items in a request.
+BATCH = 100
+# Where the metadata of a conversation has the sequence numbers of what was taken out of its session.
+LEFT_OUT = "left_out"
 
 MemoryType: TypeAlias = Literal["fact", "preference", "decision", "note"]
 
@@ -117,3 +124,129 @@ class _Server:
         if not isinstance(answer, dict) or not isinstance(answer.get("memories"), list):
             raise ValueError("the answer holds no memories")
         return answer
+
+
+class ConversationSession:
+    """A session of the SDK that is a conversation of the Commonplace server at `base_url`, for `Runner.run(session=)`.
+
+    `session_id` is the conversation's `external_id`; in `space`, which is named by its slug, or where it is already.
+    `token` needs the scopes `read` and `write`, and `forget` to clear the session. `user` and `session`, for incognito,
+    are as for `query_memory_tool`. In incognito it has no items and takes none; for all else that is wrong
+    `httpx.HTTPError` is raised, as an agent that has lost what was said would answer something else.
+    """
+
+    session_settings: SessionSettings | None = None
+
+    def __init__(
+        self,
+        base_url: str,
+        token: str,
+        session_id: str,
+        *,
+        user: str | None = None,
+        session: str | None = None,
+        space: str | None = None,
+        timeout: float = 10.0,
+    ) -> None:
+        self.session_id = session_id
+        self._base = f"{base_url.rstrip('/')}/v1/"
+        self._headers = httpx.Headers(_headers(token, user, session, None, None), encoding="utf-8")
+        self._space = space
+        self._seconds = timeout
+        self._tls = httpx.create_ssl_context()
+
+    async def get_items(self, limit: int | None = None) -> list[TResponseInputItem]:
+        """Return the items in their order, the last `limit` of them where there is one."""
+        if limit is None and self.session_settings is not None:
+            limit = self.session_settings.limit
+        try:
+            async with self._client() as client:
+                talk = await self._opened(client)
+                return await _items(client, talk, limit)
+        except _IncognitoError:
+            return []
+
+    async def add_items(self, items: list[TResponseInputItem]) -> None:
+        """Append items; each is kept before this returns, and what the user and the assistant say can be searched."""
+        try:
+            async with self._client() as client:
+                path = _path(await self._opened(client)) if items else ""
+                for start in range(0, len(items), BATCH):
+                    history = {"format": "openai", "history": items[start : start + BATCH]}
+                    await _asked(client, "POST", f"{path}/messages", json=history)
+        except _IncognitoError:
+            return
+
+    async def pop_item(self) -> TResponseInputItem | None:
+        """Take the last item out of the session and return it, None where there is none.
+
+        The server deletes no single message, as memories and facts may name it: the item stays in the conversation,
+        where its owner sees and searches it, and is left out of this session from now on. The conversation's metadata
+        has its number under `left_out`.
+        """
+        try:
+            async with self._client() as client:
+                talk = await self._opened(client)
+                shown = _shown(talk, 1)
+                if not shown:
+                    return None
+                (item,) = await _items(client, talk, 1)
+                metadata = {**talk["metadata"], LEFT_OUT: sorted([*_left_out(talk), *shown])}
+                await _asked(client, "PATCH", _path(talk), json={"metadata": metadata})
+                return item
+        except _IncognitoError:
+            return None
+
+    async def clear_session(self) -> None:
+        """Delete the conversation with all that was said, for good; memories that were learned from it stay."""
+        async with self._client() as client:
+            await _asked(client, "DELETE", _path(await self._opened(client)))
+
+    def _client(self) -> httpx.AsyncClient:
+        # One for each call, as an agent may run in another event loop every time.
+        return httpx.AsyncClient(base_url=self._base, headers=self._headers, verify=self._tls, timeout=self._seconds)
+
+    async def _opened(self, client: httpx.AsyncClient) -> dict[str, Any]:
+        named = {} if self._space is None else {"space": self._space}
+        return await _asked(client, "POST", "conversations", json={"external_id": self.session_id, **named})
+
+
+class _IncognitoError(httpx.HTTPError):
+    """The server stores and tells nothing, as the session is incognito."""
+
+
+async def _asked(client: httpx.AsyncClient, method: str, path: str, **more: Any) -> dict[str, Any]:
+    """Return what the server answers; raises `httpx.HTTPError`."""
+    response = await client.request(method, path, **more)
+    if response.status_code == httpx.codes.CONFLICT and response.json().get("reason") == "incognito":
+        raise _IncognitoError("the session is incognito")
+    answer = response.raise_for_status().json()
+    return dict(answer)
+
+
+def _path(talk: dict[str, Any]) -> str:
+    return f"conversations/{talk['id']}"
+
+
+def _left_out(talk: dict[str, Any]) -> list[int]:
+    return list((talk["metadata"] or {}).get(LEFT_OUT, ()))
+
+
+def _shown(talk: dict[str, Any], limit: int | None) -> Sequence[int]:
+    """Return the sequence numbers of the last items of a session; a conversation has no gaps."""
+    left_out = set(_left_out(talk))
+    shown = [number for number in range(1, talk["message_count"] + 1) if number not in left_out]
+    return shown if limit is None else shown[max(0, len(shown) - limit) :]
+
+
+async def _items(client: httpx.AsyncClient, talk: dict[str, Any], limit: int | None) -> list[TResponseInputItem]:
+    shown = _shown(talk, limit)
+    items: list[TResponseInputItem] = []
+    cursor, wanted = shown[0] - 1 if shown else None, set(shown)
+    while cursor is not None:
+        query = {"format": "openai", "limit": BATCH, "cursor": cursor}
+        page = await _asked(client, "GET", f"{_path(talk)}/messages", params=query)
+        numbered = enumerate(page["history"], cursor + 1)
+        items += [item for number, item in numbered if number in wanted]
+        cursor = page["next_cursor"]
+    return items

@@ -12,13 +12,13 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Coroutine, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import pytest
 from api_server import served
@@ -358,6 +358,204 @@ def test_the_example_of_the_readme_carries_a_conversation_on(monkeypatch, base_u
     # What the model was sent at last has the first turn, its call and what that gave.
     roles = [each["role"] for each in model.requests[-1]["messages"]]
     assert roles == ["user", "assistant", "tool", "assistant", "user", "assistant", "tool"]
+
+
+# --- sessions ---------------------------------------------------------------------------------------------------------
+
+T = TypeVar("T")
+
+
+@pytest.fixture
+def in_session(base_url) -> Callable[..., Any]:
+    """Use a session of this name, in a thread of its own as above."""
+
+    def _in_session(token: str, use: Callable[[Any], Coroutine[Any, Any, T]], name: str = "thread", **more: Any) -> T:
+        from integrations.openai_agents import ConversationSession
+
+        session = ConversationSession(more.pop("url", base_url), token, name, **{"timeout": 30.0, **more})
+        with ThreadPoolExecutor(1) as thread:
+            return thread.submit(lambda: asyncio.run(use(session))).result()
+
+    return _in_session
+
+
+def item(n: int) -> dict[str, Any]:
+    """Return an item as the SDK keeps it: of every four one is a call of a tool, and the next what that gave."""
+    call = {"call_id": f"c{n // 2}"}
+    return [
+        {"role": "user", "content": f"Question {n}"},
+        {
+            "type": "message",
+            "role": "assistant",
+            "content": [{"type": "output_text", "text": f"Answer {n}"}],
+            "id": f"m{n}",
+        },
+        {"type": "function_call", "name": "look_up", "arguments": "{}", **call},
+        {"type": "function_call_output", "output": f"Result {n}", **call},
+    ][n % 4]
+
+
+async def used(session: Any) -> list[Any]:
+    """Do what the SDK does with a session, and return what it saw."""
+    seen = [await session.pop_item(), await session.get_items()]
+    await session.add_items([])
+    await session.add_items([item(n) for n in range(230)])
+    seen += [await session.get_items(limit) for limit in (None, 1, 3, 120, 1000)]
+    seen += [await session.pop_item() for _ in range(3)]
+    seen += [await session.get_items(2)]
+    await session.add_items([item(300)])
+    seen += [await session.get_items(4), await session.pop_item(), await session.pop_item(), await session.get_items()]
+    await session.clear_session()
+    seen += [await session.get_items(), await session.pop_item()]
+    await session.add_items([item(1)])
+    return [*seen, await session.get_items()]
+
+
+def test_a_session_does_what_the_one_of_the_sdk_does(in_session, ada):
+    from agents import Session, SQLiteSession
+
+    async def _compared(session: Any) -> tuple[list[Any], list[Any]]:
+        own = SQLiteSession("thread")
+        try:
+            assert isinstance(session, Session)
+            return await used(session), await used(own)
+        finally:
+            own.close()
+
+    ours, theirs = in_session(ada.token, _compared)
+    assert ours == theirs
+
+
+def test_the_session_of_the_readme_carries_an_agent_on(monkeypatch, base_url, ada, model, client):
+    from agents import Agent, OpenAIChatCompletionsModel, Runner, set_tracing_disabled
+    from openai import AsyncOpenAI
+
+    from integrations.openai_agents import query_memory_tool
+
+    set_tracing_disabled(True)
+    readme = (Path(__file__).parents[2] / "integrations" / "README.md").read_text()
+    (example,) = re.findall(
+        r"```python\n(from integrations.openai_agents import ConversationSession\n.*?)```", readme, re.DOTALL
+    )
+    assert "http://127.0.0.1:8765" in example
+    monkeypatch.setenv("TOKEN", ada.token)
+    remember(ada, Draft(PREFERENCE, type="preference"))
+
+    def run() -> None:
+        endpoint = AsyncOpenAI(base_url=model.url, api_key="none", max_retries=0)
+        tools = [query_memory_tool(base_url, ada.token, timeout=30.0)]
+        agent = Agent(name="Assistant", tools=tools, model=OpenAIChatCompletionsModel("stub", endpoint))
+        exec(example.replace("http://127.0.0.1:8765", base_url), {"os": os, "Runner": Runner, "agent": agent})
+
+    # In a thread of its own, as above.
+    with ThreadPoolExecutor(1) as thread:
+        thread.submit(lambda: (run(), run())).result()
+    roles = [each["role"] for each in model.requests[-1]["messages"]]
+    assert roles == ["user", "assistant", "tool", "assistant", "user", "assistant", "tool"]
+    (talk,) = client.get("/v1/conversations", headers=ada.headers).json["conversations"]
+    assert (talk["external_id"], talk["message_count"]) == ("thread-1", 8)
+
+
+def test_what_a_session_takes_out_stays_in_the_conversation(in_session, ada, client):
+    async def _popped(session: Any) -> Any:
+        await session.add_items([item(0), item(1)])
+        return await session.pop_item()
+
+    async def _items(session: Any) -> Any:
+        return await session.get_items()
+
+    assert in_session(ada.token, _popped) == item(1)
+    assert in_session(ada.token, _items) == [item(0)]
+    (talk,) = client.get("/v1/conversations", headers=ada.headers).json["conversations"]
+    messages = client.get(f"/v1/conversations/{talk['id']}/messages", headers=ada.headers).json["messages"]
+    assert [message["content"] for message in messages] == ["Question 0", "Answer 1"]
+    assert talk["metadata"] == {"left_out": [2]}
+
+
+def test_what_a_conversation_is_noted_with_stays_when_an_item_is_taken_out(in_session, ada, client):
+    client.post("/v1/conversations", json={"external_id": "thread", "metadata": {"a": 1}}, headers=ada.headers)
+
+    async def _popped(session: Any) -> None:
+        await session.add_items([item(0)])
+        await session.pop_item()
+
+    in_session(ada.token, _popped)
+    (talk,) = client.get("/v1/conversations", headers=ada.headers).json["conversations"]
+    assert talk["metadata"] == {"a": 1, "left_out": [1]}
+
+
+def test_a_session_has_as_many_items_as_it_is_set_to(in_session, ada):
+    from agents.memory import SessionSettings
+
+    async def _items(session: Any) -> Any:
+        await session.add_items([item(n) for n in range(4)])
+        session.session_settings = SessionSettings(limit=2)
+        return await session.get_items(), await session.get_items(3)
+
+    assert in_session(ada.token, _items) == ([item(2), item(3)], [item(1), item(2), item(3)])
+
+
+def test_a_token_that_may_not_forget_clears_nothing(in_session, ada, client):
+    import httpx
+
+    writer = ada.new_token("read", "write")["Authorization"].removeprefix("Bearer ")
+
+    async def _cleared(session: Any) -> None:
+        await session.add_items([item(0)])
+        await session.clear_session()
+
+    with pytest.raises(httpx.HTTPStatusError, match="403"):
+        in_session(writer, _cleared)
+    assert client.get("/v1/conversations", headers=ada.headers).json["conversations"][0]["message_count"] == 1
+
+
+@pytest.mark.parametrize("session", [None, "séance"])
+def test_an_incognito_session_keeps_nothing_and_goes_on(in_session, ada, client, session):
+    import httpx
+
+    async def _items(session: Any) -> Any:
+        await session.add_items([item(0)])
+        return await session.get_items(), await session.pop_item()
+
+    kept = in_session(ada.token, _items, session=session)
+    client.post("/v1/memory/incognito/start", json={"session": session} if session else {}, headers=ada.headers)
+    hidden = in_session(ada.token, _items, session=session)
+    assert (kept, hidden) == (([item(0)], item(0)), ([], None))
+
+    async def _cleared(session: Any) -> None:
+        await session.clear_session()
+
+    with pytest.raises(httpx.HTTPError, match="incognito"):
+        in_session(ada.token, _cleared, session=session)
+    client.post("/v1/memory/incognito/end", json={"session": session} if session else {}, headers=ada.headers)
+    (talk,) = client.get("/v1/conversations", headers=ada.headers).json["conversations"]
+    assert talk["message_count"] == 1
+
+
+def test_a_session_is_in_its_space_and_its_users(in_session, ada, bob, client):
+    client.post("/v1/spaces", json={"slug": "work"}, headers=ada.headers)
+
+    async def _added(session: Any) -> Any:
+        await session.add_items([item(0)])
+
+    async def _items(session: Any) -> Any:
+        return await session.get_items()
+
+    in_session(ada.token, _added, space="work")
+    (talk,) = client.get("/v1/conversations", headers=ada.headers).json["conversations"]
+    assert (talk["space"], talk["external_id"]) == ("work", "thread")
+    assert [in_session(ada.token, _items, space=space) for space in ("work", "default")] == [[item(0)], []]
+    assert in_session(bob.token, _items) == []
+
+
+def test_a_session_without_its_server_is_no_empty_one(in_session, ada):
+    import httpx
+
+    async def _items(session: Any) -> Any:
+        return await session.get_items()
+
+    with pytest.raises(httpx.ConnectError):
+        in_session(ada.token, _items, url=f"http://127.0.0.1:{free_port()}")
 
 
 def test_the_example_of_the_readme_makes_an_agent_of_what_it_names(monkeypatch):
