@@ -131,7 +131,7 @@ def store(drafts: Sequence[Draft], space: str | None) -> list[Outcome]:
     return [as_told(outcome) for outcome in outcomes]
 
 
-def bring(drafts: Sequence[Draft], space: str | None) -> Counter[str]:
+def bring(drafts: Sequence[Draft], space: str | None, *, whole: Collection[str] = ()) -> Counter[str]:
     """Bring in notes from elsewhere, as `memory.transfer.bringing.bring_in` does, then nudge the embedder.
 
     Raises `RefusedError` in incognito.
@@ -147,6 +147,7 @@ def bring(drafts: Sequence[Draft], space: str | None) -> Counter[str]:
         keys=runtime().keys,
         now=utc_now(),
         actor=who.actor,
+        whole=whole,
     )
     session().commit()
     if counts["created"]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import datetime
 from uuid import UUID
 
@@ -17,6 +17,7 @@ from memory.models import Memory, Space
 from memory.spaces.capacity import expired_in
 from memory.spaces.spaces import lock_space, update_space
 from memory.texts.fingerprints import text_digest
+from memory.writing.bulk import set_status_many
 from memory.writing.remember import remember_many
 
 # As many as one request of the API may store.
@@ -33,13 +34,15 @@ def bring_in(
     keys: Keys,
     now: datetime,
     actor: str,
+    whole: Collection[str] = (),
     on_stored: Callable[[int], object] = lambda _stored: None,
 ) -> Counter[str]:
-    """Store drafts in a space and return how many were created, merged, refused, or there already.
+    """Store drafts in a space and return how many were created, merged, refused, there already, or archived.
 
     The caller commits. What the space has word for word is left as it is, so that to bring in the same again changes
-    nothing. A `soft_cap` above that of the space becomes its own. Raises `InvalidError` for an unknown space, one that
-    stores nothing, and one that could not keep all of it.
+    nothing. A `soft_cap` above that of the space becomes its own. Of files, and folders that end in a slash, which the
+    drafts are `whole`, that is archived which is `gone` from them. Raises `InvalidError` for an unknown space, one
+    that stores nothing, and one that could not keep all of it.
     """
     space = lock_space(session, user_id, slug)
     if not space.memory_enabled or space.incognito_default:
@@ -53,6 +56,9 @@ def bring_in(
         space = update_space(session, user_id, slug, {"soft_cap": soft_cap}, now=now, actor=actor)
     _check_room(session, space, len(new), now)
     counts = Counter(there=len(drafts) - len(new))
+    # Before the others come, as what is new in a file and nearly says the same is not to be merged into it.
+    ids = list(gone(session, user_id, slug, drafts, whole))
+    counts["archived"] = len(set_status_many(session, user_id, ids, "archived", keys=keys, now=now, actor=actor))
     for at in range(0, len(new), AT_ONCE):
         some = new[at : at + AT_ONCE]
         counts.update(
@@ -60,6 +66,34 @@ def bring_in(
         )
         on_stored(len(some))
     return counts
+
+
+def gone(
+    session: Session, user_id: UUID, slug: str, drafts: Sequence[Draft], whole: Collection[str]
+) -> Mapping[UUID, str]:
+    """Return the active memories, with their texts, that are of `whole` files or folders alone and in no draft.
+
+    What its owner has changed, pinned or saved by hand since it came is theirs, and none of these.
+    """
+    if not whole:
+        return {}
+    folders = tuple(name for name in whole if name.endswith("/"))
+    files = set(whole)
+    statement = select(Memory.id, Memory.text, Memory.text_digest, Memory.source_ids).where(
+        Memory.user_id == user_id,
+        Memory.space_id == select(Space.id).where(Space.user_id == user_id, Space.slug == slug).scalar_subquery(),
+        Memory.status == "active",
+        Memory.source_ids != [],
+        Memory.version == 1,
+        ~Memory.pinned,
+        ~Memory.manually_saved,
+    )
+    said = {text_digest(draft.text) for draft in drafts}
+    return {
+        row.id: row.text
+        for row in session.execute(statement.order_by(Memory.id))
+        if row.text_digest not in said and all(name in files or name.startswith(folders) for name in row.source_ids)
+    }
 
 
 def _check_room(session: Session, space: Space, more: int, now: datetime) -> None:

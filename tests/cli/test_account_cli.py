@@ -153,6 +153,93 @@ def test_notes_are_shown_before_they_come_in(run, ada, notes):
     assert json.loads(run("export", "--email", ada.email).stdout)["memories"] == []
 
 
+@pytest.fixture
+def came_in(run, ada, notes):
+    """The same folder, which came in, and has changed since: a line, and a file that is gone."""
+    (notes / "bees.txt").write_text("The hive is by the shed.")
+    run("import", "memories", notes, "--email", ada.email)
+    (notes / "home.md").write_text("# Keys\n\n- The spare key is at Bob's.\n- The shed has two keys by now.\n")
+    (notes / "bees.txt").unlink()
+    return notes
+
+
+def statuses(run, ada):
+    return {each["text"]: each["status"] for each in json.loads(run("export", "--email", ada.email).stdout)["memories"]}
+
+
+def test_what_notes_have_no_more_is_archived_if_asked_for(run, ada, came_in):
+    run("import", "memories", came_in, "--email", ada.email)
+    assert set(statuses(run, ada).values()) == {"active"}
+    done = run("import", "memories", came_in, "--email", ada.email, "--archive-gone")
+    assert "0 brought in; 3 there already; 2 archived" in done.stdout
+    assert {text for text, status in statuses(run, ada).items() if status == "archived"} == {
+        "The shed has none.",
+        "The hive is by the shed.",
+    }
+    again = run("import", "memories", came_in, "--email", ada.email, "--archive-gone")
+    assert ("3 there already" in again.stdout, "archived" in again.stdout) == (True, False)
+    shown = run("import", "memories", came_in, "--email", ada.email, "--archive-gone", "--dry-run")
+    assert "3 in all. Nothing was stored." in shown.stdout
+
+
+def test_what_would_be_archived_is_shown(run, ada, came_in):
+    done = run("import", "memories", came_in, "--email", ada.email, "--archive-gone", "--dry-run")
+    assert done.stdout.splitlines()[3:] == [
+        "To be archived: The hive is by the shed.",
+        "To be archived: The shed has none.",
+        "3 in all, and 2 to be archived. Nothing was stored.",
+    ]
+    assert set(statuses(run, ada).values()) == {"active"}
+
+
+def test_of_one_file_only_what_came_from_it_is_archived(run, ada, came_in, monkeypatch):
+    monkeypatch.chdir(came_in)
+    (came_in / "one.md").write_text("The red door sticks.\n")
+    run("import", "memories", "one.md", "--email", ada.email)
+    (came_in / "one.md").write_text("The red door opens.\n")
+    run("import", "memories", "one.md", "--email", ada.email, "--archive-gone")
+    assert {text for text, status in statuses(run, ada).items() if status == "archived"} == {"The red door sticks."}
+
+
+@pytest.mark.parametrize("change", ["pinned", "manually_saved", "corrected", "also elsewhere"])
+def test_what_became_the_owners_or_came_from_elsewhere_too_is_not_archived(run, ada, came_in, change):
+    with ada.session() as session:
+        memory_id = session.scalar(text("SELECT id FROM memories WHERE text = 'The shed has none.'"))
+        changes = {
+            "pinned": "pinned = true",
+            "manually_saved": "manually_saved = true",
+            "corrected": "version = 2",
+            "also elsewhere": "source_ids = source_ids || ARRAY['other/home.md']",
+        }
+        session.execute(text(f"UPDATE memories SET {changes[change]} WHERE id = '{memory_id}'"))
+    run("import", "memories", came_in, "--email", ada.email, "--archive-gone")
+    assert statuses(run, ada)["The shed has none."] == "active"
+
+
+def test_what_an_archived_note_nearly_said_comes_in_by_itself(run, ada, notes):
+    (notes / "home.md").write_text("The spare key hangs behind the blue door of the shed.\n")
+    run("import", "memories", notes, "--email", ada.email)
+    (notes / "home.md").write_text("The spare key hangs behind the blue door of the shed!\n")
+    done = run("import", "memories", notes, "--email", ada.email, "--archive-gone")
+    assert "1 brought in; 1 there already; 1 archived" in done.stdout
+
+
+@pytest.mark.parametrize("folder", [".", ".."])
+def test_a_folder_without_a_name_tells_not_what_came_from_it(run, ada, notes, monkeypatch, folder):
+    (notes / "deep").mkdir()
+    monkeypatch.chdir(notes if folder == "." else notes / "deep")
+    done = run("import", "memories", folder, "--email", ada.email, "--archive-gone")
+    assert (done.exit_code, "by its name" in done.stderr) == (1, True)
+
+
+def test_an_empty_folder_archives_nothing(run, ada, came_in):
+    for each in came_in.iterdir():
+        each.unlink()
+    done = run("import", "memories", came_in, "--email", ada.email, "--archive-gone")
+    assert (done.exit_code, "nothing in it that could be a memory" in done.stderr) == (1, True)
+    assert set(statuses(run, ada).values()) == {"active"}
+
+
 def test_a_note_that_cannot_be_read_keeps_all_out(run, ada, notes):
     (notes / "z.jsonl").write_text('{"text": ""}')
     done = run("import", "memories", notes, "--email", ada.email)

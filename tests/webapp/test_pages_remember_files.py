@@ -64,6 +64,31 @@ def test_the_same_comes_in_once(reader: FlaskClient, ada) -> None:
     assert memories_of(ada) == 2
 
 
+def statuses(ada) -> dict[str, str]:
+    return dict(rows(ada, "SELECT text, status FROM memories"))
+
+
+def test_what_a_file_has_no_more_is_archived_if_asked_for(reader: FlaskClient, ada) -> None:
+    send(reader, KEYS, ("doors.md", "The red door sticks.\n"))
+    changed = (KEYS[0], KEYS[1].replace("has none", "has two of them"))
+    send(reader, changed)
+    assert set(statuses(ada).values()) == {"active"}
+    reader.get("/memories")
+    answer = send(reader, changed, archive_gone="true")
+    assert "2 there already, 1 archived, as it is in none of them any more." in plain(reader.get(answer.location))
+    assert {text for text, status in statuses(ada).items() if status == "archived"} == {"The shed has none."}
+
+
+def test_nothing_is_archived_where_what_the_files_have_is_refused(reader: FlaskClient, ada) -> None:
+    send(reader, KEYS)
+    answer = send(reader, ("keys.md", "Another.\n"), ("b.jsonl", "{"), archive_gone="true")
+    assert (answer.status_code, 'name="archive_gone" value="true" checked' in " ".join(answer.text.split())) == (
+        422,
+        True,
+    )
+    assert set(statuses(ada).values()) == {"active"}
+
+
 def test_what_is_merged_or_was_forgotten_is_told(reader: FlaskClient, ada) -> None:
     send(reader, ("a.txt", "The spare key hangs behind the blue door of the shed."), KEYS)
     ((memory_id,),) = rows(ada, "SELECT id FROM memories WHERE text = 'The shed has none.'")

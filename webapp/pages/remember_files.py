@@ -38,7 +38,7 @@ def save() -> Response:
     space = request.form.get("space") or None
     try:
         drafts = _drafts()
-        counts = bring(drafts, space)
+        counts = bring(drafts, space, whole=_names() if "archive_gone" in request.form else ())
     except InvalidError as error:
         session().rollback()
         return _page(space, HTTPStatus.UNPROCESSABLE_ENTITY, wrong=in_one_sentence(error))
@@ -56,6 +56,7 @@ def _said(counts: Counter[str]) -> str:
         "merged": "merged into what says the same",
         "there": "there already",
         "refused": "not taken, as it was forgotten before or is only what was recalled from here",
+        "archived": "archived, as it is in none of them any more",
     }
     told = [f"{counts[name]:,} {words}" for name, words in more.items() if counts[name]]
     return ", ".join([f"{counted(counts['created'], 'memory', 'memories')} brought in", *told]) + "."
@@ -63,17 +64,24 @@ def _said(counts: Counter[str]) -> str:
 
 def _drafts() -> list[Draft]:
     """Return what the files of the form have; raises `InvalidError`."""
-    found: list[Draft] = []
     now = utc_now()
-    for each in request.files.getlist("files"):
-        # Some browsers send the path of the file, too.
-        if name := PurePath(each.filename or "").name:
-            found += drafts_in(each.read(), name, now, now)
+    found = [
+        draft
+        for each, name in zip(request.files.getlist("files"), _names(), strict=True)
+        if name
+        for draft in drafts_in(each.read(), name, now, now)
+    ]
     if not found:
         raise InvalidError("files", "have nothing that could be a memory: choose at least one with text in it")
     if len(found) > MOST:
         raise InvalidError("files", f"would be {len(found):,} memories, and {MOST:,} are taken at once: choose fewer")
     return found
+
+
+def _names() -> list[str]:
+    """Return the names of the files of the form, an empty one for a field that is left empty."""
+    # Some browsers send the path of the file, too.
+    return [PurePath(each.filename or "").name for each in request.files.getlist("files")]
 
 
 def _page(space: str | None, status: int = HTTPStatus.OK, *, wrong: str = "") -> Response:
@@ -84,6 +92,7 @@ def _page(space: str | None, status: int = HTTPStatus.OK, *, wrong: str = "") ->
         kinds=KINDS,
         most=MOST,
         largest=LARGEST_FORM // 2**20,
+        archive_gone="archive_gone" in request.form,
         wrong=wrong,
     )
     return make_response(page, status)
