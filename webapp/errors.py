@@ -38,6 +38,8 @@ from webapp.plain import in_words
 logger = logging.getLogger(__name__)
 
 PROBLEM_TYPE = "application/problem+json"
+# What is raised where the database is away, or cannot do what it is asked now.
+AWAY = (OperationalError, InterfaceError, PoolTimeoutError)
 # What is wrong with the body as a whole, where no other field of it is named.
 _OF_THE_BODY = {HTTPStatus.BAD_REQUEST, HTTPStatus.REQUEST_ENTITY_TOO_LARGE, HTTPStatus.UNSUPPORTED_MEDIA_TYPE}
 # What agents ask before they answer finds nothing, rather than fails, when the database is away: they must go on.
@@ -107,7 +109,7 @@ def answer(status: HTTPStatus, detail: str, **more: Any) -> Response:
 
 
 def _asks_a_program() -> bool:
-    return f"{request.path}/".startswith("/v1/") or request.accept_mimetypes.best == "application/json"
+    return f"{request.path}/".startswith(("/v1/", "/mcp/")) or request.accept_mimetypes.best == "application/json"
 
 
 def _back() -> str:
@@ -186,8 +188,8 @@ def init_app(app: Flask) -> None:
     app.register_error_handler(DataError, _unstorable)
     app.register_error_handler(ParseException, _unreadable)
     app.register_error_handler(ClientDisconnected, _cut_off)
-    for away in (OperationalError, InterfaceError, PoolTimeoutError):
-        app.register_error_handler(away, _database_away)
+    for away in AWAY:
+        app.register_error_handler(away, database_away)
     app.register_error_handler(HTTPException, _http)
     app.register_error_handler(Exception, _unexpected)
     app.after_request(_redirect)
@@ -247,13 +249,15 @@ def _unstorable(error: DataError) -> Response:
     return answer(HTTPStatus.UNPROCESSABLE_ENTITY, "a value cannot be stored; nothing was changed")
 
 
-def _database_away(error: SQLAlchemyError) -> Response:
+def database_away(error: SQLAlchemyError) -> Response:
+    """Answer that the database is away; what agents ask before they answer is told that there is nothing."""
     cause = error.orig if isinstance(error, DBAPIError) else error
     unable = next((said for kind, said in _UNABLE.items() if isinstance(cause, kind)), None)
     logger.error("the database %s: %s", "is away" if unable is None else "cannot do this now", type(cause).__name__)
     db.session.remove()
-    if request.path in FAIL_CLOSED:
-        return make_response(jsonify({**FAIL_CLOSED[request.path], "error": True, "degraded": ["database"]}))
+    asked = g.get("asked_as", request.path)
+    if asked in FAIL_CLOSED:
+        return make_response(jsonify({**FAIL_CLOSED[asked], "error": True, "degraded": ["database"]}))
     # After a commit without an answer nobody knows whether it was one; an error after a commit takes nothing back.
     fate = "whether this was stored is not known" if g.get("committing") else "nothing was stored"
     response = answer(HTTPStatus.SERVICE_UNAVAILABLE, f"{unable or 'the database does not answer'}; {fate}")

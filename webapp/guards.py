@@ -82,7 +82,7 @@ def take_small_body() -> None:
 
     Larger ones are read once their sender is known: see `object_required`.
     """
-    if not (_is_big() or _is_streamed()):
+    if not (is_big() or _is_streamed()):
         request.get_data()
 
 
@@ -122,8 +122,8 @@ def may_read() -> bool:
     return "read" in credential().scopes
 
 
-def object_required() -> None:
-    """End the request with 400, 413, 415 or 422 unless its body, if any, is a JSON object that the view takes."""
+def body_required() -> None:
+    """Read the body of a sender who is known; end the request with 413 or 415 where it is too large or encoded."""
     if request.headers.get("Content-Encoding", "identity").strip().lower() not in {"", "identity"}:
         refusal = problem(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, "send the body as it is, without Content-Encoding")
         refusal.headers["Accept-Encoding"] = "identity"
@@ -131,13 +131,18 @@ def object_required() -> None:
     if _is_streamed():
         return
     _limit()
-    if _is_big():
+    if is_big():
         _let_go()
-    empty = not request.get_data()
-    if _is_big():
+    request.get_data()
+    if is_big():
         # Asked again, also for requests without a body: a client that was let in long ago may have been shut out since.
         bearer_required()
-    if empty:
+
+
+def object_required() -> None:
+    """End the request with 400, 413, 415 or 422 unless its body, if any, is a JSON object that the view takes."""
+    body_required()
+    if _is_streamed() or not request.get_data():
         return
     try:
         body = request.get_json()
@@ -163,7 +168,7 @@ def _limit() -> None:
         request.max_content_length = LARGEST_SINGLE
 
 
-def _is_big() -> bool:
+def is_big() -> bool:
     """Tell whether the body is large, or may become so: nobody knows how long one in chunks is."""
     return "Transfer-Encoding" in request.headers or (request.content_length or 0) > _SMALL
 
@@ -185,9 +190,14 @@ def _let_go() -> None:
 def keep_last_use(response: Response) -> Response:
     """Commit the time of use, which a read would lose otherwise; if that alone fails, the request does not."""
     if request.method in {"GET", "HEAD"} and response.status_code < HTTPStatus.BAD_REQUEST:
-        with suppress(SQLAlchemyError):
-            session().commit()
+        keep_use()
     return response
+
+
+def keep_use() -> None:
+    """Commit the time of use of the token; if that alone fails, the request does not."""
+    with suppress(SQLAlchemyError):
+        session().commit()
 
 
 def _acting_for(found: Credential) -> Credential:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import socket
 from dataclasses import replace
 
@@ -108,3 +109,31 @@ def test_metrics_are_out_of_reach(down):
 def test_no_answer_says_where_the_database_is(down):
     answers = [down.get("/readyz"), down.get("/v1/spaces", headers=HEADERS)]
     assert not any(word in answer.text for answer in answers for word in ("127.0.0.1", "psycopg", "commonplace_test"))
+
+
+def called(down, tool, **arguments):
+    """Return what a client of MCP is answered."""
+    call = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": tool, "arguments": arguments}}
+    response = down.post("/mcp", json=call, headers=HEADERS)
+    assert (response.status_code, response.json["id"]) == (200, 1)
+    return response.json["result"]
+
+
+def test_a_search_by_mcp_finds_nothing_and_says_why(down):
+    told = called(down, "memory_search", query="bees")
+    own = down.post("/v1/tools/memory_search", json={"query": "bees"}, headers=HEADERS).json
+    assert (told["isError"], json.loads(told["content"][0]["text"])) == (False, own)
+
+
+def test_a_write_by_mcp_says_that_nothing_was_stored(down):
+    told = called(down, "memory_add", type="fact", content="Ada keeps bees")
+    found = json.loads(told["content"][0]["text"])
+    assert (told["isError"], found["status"]) == (True, 503)
+    assert found["detail"] == "the database does not answer; nothing was stored"
+
+
+def test_no_client_of_mcp_begins(down):
+    begin = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {}}
+    for body in ({"json": begin}, {"data": "{", "content_type": "application/json"}):
+        response = down.post("/mcp", headers=HEADERS, **body)
+        assert (response.status_code, "Retry-After" in response.headers) == (503, True)

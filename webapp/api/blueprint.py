@@ -6,7 +6,7 @@ from contextlib import suppress
 from http import HTTPStatus
 from typing import Any
 
-from flask import Response, g
+from flask import Blueprint, Response, g
 from flask_openapi3.blueprint import APIBlueprint
 from flask_openapi3.models.parameter import Parameter
 from flask_openapi3.models.response import Response as Answer
@@ -96,12 +96,17 @@ def api_blueprint(name: str, description: str, url_prefix: str) -> APIBlueprint:
     )
     for guard in (take_small_body, bearer_required, scope_required, query_required_once, object_required):
         bp.before_request(guard)
+    answers_alike(bp)
+    return bp
+
+
+def answers_alike(bp: Blueprint) -> None:
+    """Let a blueprint answer errors, and say what caches and callers are to do, as all of the interface does."""
     bp.after_request(keep_last_use)
     for kind in (InvalidError, NotFoundError):
         bp.register_error_handler(kind, _advised)
     bp.after_request(_keep_private)
     bp.after_request(_say_when)
-    return bp
 
 
 def new_or_known(answer: type[BaseModel]) -> dict[str | int | HTTPStatus, type[BaseModel] | dict[Any, Any] | None]:

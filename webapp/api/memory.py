@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import secrets
 from http import HTTPStatus
+from typing import Any
 
 from flask import Response, abort, g, jsonify, make_response
 
@@ -203,12 +204,17 @@ def _theme_json(theme: Theme) -> dict[str, str]:
 @needs("read")
 def prompt(query: SpaceQuery) -> Response:
     """Answer one or two lines and at most ten themes, never a memory's text; empty while recall is off."""
-    space = space_for(query.space)
+    return jsonify(told_in_prompt(query.space))
+
+
+def told_in_prompt(slug: str | None) -> dict[str, Any]:
+    """Return the block of a space, its length, and why there is none where recall is off."""
+    space = space_for(slug)
     if why := skipped(space):
-        return jsonify({"prompt": "", "token_count": 0, "skipped": why})
+        return {"prompt": "", "token_count": 0, "skipped": why}
     rows = list_themes(session(), credential().user_id, space_id=space.id)
     block = prompt_block({theme.slug: named(theme)[0] for theme, total in rows if total})
-    return jsonify({"prompt": block, "token_count": count(block)})
+    return {"prompt": block, "token_count": count(block)}
 
 
 def _facts_of(question: str, space: str | None) -> list[Known]:

@@ -14,6 +14,7 @@ from webapp.api import (
     entities,
     entries,
     facts,
+    mcp,
     memory,
     ops,
     preferences,
@@ -51,4 +52,5 @@ def register(app: OpenAPI) -> None:
         app.register_api(module.bp)
     describe_success(app)
     describe_headers(app)
+    app.register_blueprint(mcp.bp)
     app.register_blueprint(ops.bp)

@@ -149,10 +149,15 @@ def prompt() -> Response:
 
     While the database is out of reach it is empty with `error`, as what memory puts into a prompt is.
     """
+    return jsonify(told_in_prompt())
+
+
+def told_in_prompt() -> dict[str, Any]:
+    """Return the block, its length and its version; it is empty in an incognito session."""
     if is_incognito(space_for(None)):
-        return jsonify({"prompt": "", "token_count": 0, "version": None, "skipped": "incognito"})
+        return {"prompt": "", "token_count": 0, "version": None, "skipped": "incognito"}
     block, version = preferences.prompt(session(), credential().user_id)
-    return jsonify({"prompt": block, "token_count": count(block), "version": version})
+    return {"prompt": block, "token_count": count(block), "version": version}
 
 
 def _refuse_confined() -> None:

@@ -20,6 +20,7 @@ from webapp.recording import Recording, failure
 from webapp.tools import TOOLS, Tool
 from webapp.tools.advice import advised
 
+NO_TOOL = f"there is no such tool; there are {', '.join(TOOLS)}"
 _CONTENT = frozenset({"content", "tags", "theme", "source_ids", "subject", "predicate", "object"})
 
 bp = api_blueprint("tools", "Tools for agents", "/v1/tools")
@@ -54,10 +55,14 @@ def list_(query: ToolsQuery) -> Response:
     """Answer the tools that the token has the scope for, in the shape that an ecosystem expects."""
     if query.strict and query.format != "openai":
         raise InvalidError("strict", "is for the format openai alone")
-    # A model reads each of them in every prompt.
-    told = [tool for tool in TOOLS.values() if query.all or not lacking(tool.scope)]
+    told = list(TOOLS.values()) if query.all else callable_tools()
     described = [tool.describe(query.format, strictly=query.strict) for tool in told]
     return jsonify({"tools": described} if query.format in {"plain", "mcp"} else described)
+
+
+def callable_tools() -> list[Tool]:
+    """Return the tools that the token has the scope for: a model reads each of them in every prompt."""
+    return [tool for tool in TOOLS.values() if not lacking(tool.scope)]
 
 
 @bp.post(
@@ -69,13 +74,18 @@ def call(path: ToolPath, body: ToolBody) -> Response:
     """Run a tool with the JSON object sent as its arguments; each tool needs the scope that fits what it does."""
     tool = TOOLS.get(path.name)
     if tool is None:
-        return problem(HTTPStatus.NOT_FOUND, f"there is no such tool; there are {', '.join(TOOLS)}")
+        return problem(HTTPStatus.NOT_FOUND, NO_TOOL)
+    return run_allowed(tool, body.model_extra or {})
+
+
+def run_allowed(tool: Tool, given: dict[str, Any]) -> Response:
+    """Run the tool where the caller has its scope, and record how it went."""
     if why := lacking(tool.scope):
         # A call without the scope is recorded too, as what an agent tried belongs to what it did. Its arguments were
         # not looked at, and are not kept.
         Recording(tool.name, tool.operation).done({}, success=False, error=why)
         return problem(HTTPStatus.FORBIDDEN, why)
-    return run_recorded(tool, body.model_extra or {})
+    return run_recorded(tool, given)
 
 
 def run_recorded(tool: Tool, given: dict[str, Any]) -> Response:
