@@ -60,6 +60,7 @@ LONGEST = (
     "test_notebook.py",
     "test_server_processes.py",
     "test_mcp_server.py",
+    "test_mcp_http.py",
     "test_commands.py",
     "test_evals_lighter.py",
     "test_up.py",

@@ -47,9 +47,21 @@ def test_a_client_of_mcp_is_set_as_the_readme_has_it(browser):
     page = made(browser)
     shown = json.loads(unescape(re.search(r'aria-label="What the client is set to">(.+?)</pre>', page.text, re.S)[1]))
     readme = re.search(r"```json\n(.*?)```", (INTEGRATIONS / "README.md").read_text(), re.S)[1]
-    readme = readme.replace("cp_...", secret_of(page)).replace("http://127.0.0.1:8765", "http://localhost/")
+    readme = readme.replace("cp_...", secret_of(page)).replace("http://127.0.0.1:8765", "http://localhost")
     assert shown == json.loads(readme)
-    assert (INTEGRATIONS / shown["mcpServers"]["memory"]["args"][0].rpartition("/")[2]).exists()
+
+
+def test_a_client_of_mcp_is_let_in_by_what_the_page_shows(app, browser):
+    page = made(browser)
+    shown = json.loads(unescape(re.search(r'aria-label="What the client is set to">(.+?)</pre>', page.text, re.S)[1]))
+    server = shown["mcpServers"]["memory"]
+    asked = {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}
+    answer = app.test_client().post(server["url"], json=asked, headers=server["headers"])
+    assert "memory_search" in [tool["name"] for tool in answer.json["result"]["tools"]]
+    command = unescape(re.search(r'aria-label="A command for Claude Code">(.+?)</pre>', page.text, re.S)[1])
+    readme = re.search(r"^claude mcp add .*$", (INTEGRATIONS / "README.md").read_text(), re.M)[0]
+    readme = readme.replace("cp_...", secret_of(page)).replace("http://127.0.0.1:8765", "http://localhost")
+    assert command.strip() == readme
 
 
 @pytest.mark.parametrize(("days", "expires"), [("30", True), ("", False)])
