@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 from collections.abc import Iterable
+from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import UUID
 
@@ -12,10 +13,22 @@ from uuid_utils.compat import uuid7
 
 from memory.errors import InvalidError
 
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
 
 def new_id() -> UUID:
     """Return a fresh UUIDv7 (RFC 9562)."""
     return UUID(int=uuid7().int)
+
+
+def first_id(moment: datetime) -> UUID:
+    """Return the least of the ids that `new_id` makes from this moment on, to the millisecond.
+
+    >>> first_id(datetime(2026, 1, 1, tzinfo=UTC))
+    UUID('019b76da-a800-7000-8000-000000000000')
+    """
+    milliseconds = (moment - _EPOCH) // timedelta(milliseconds=1)
+    return UUID(int=max(milliseconds, 0) << 80 | 0x7 << 76 | 0x2 << 62)
 
 
 def among(column: Any, ids: Iterable[UUID]) -> ColumnElement[bool]:

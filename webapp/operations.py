@@ -124,7 +124,16 @@ def store(drafts: Sequence[Draft], space: str | None) -> list[Outcome]:
     if is_incognito(target):
         _count_refusals(target, len(drafts))
         return [_refused_by_incognito(draft) for draft in drafts]
-    outcomes = remember_many(session(), who.user_id, target.slug, drafts, keys=runtime().keys, now=now, actor=who.actor)
+    outcomes = remember_many(
+        session(),
+        who.user_id,
+        target.slug,
+        drafts,
+        keys=runtime().keys,
+        now=now,
+        actor=who.actor,
+        token_id=who.token_id,
+    )
     session().commit()
     if any(outcome.outcome == "created" for outcome in outcomes):
         nudge()
@@ -199,7 +208,7 @@ def visible_entry(memory_id: UUID) -> Entry:
     entry = get_entry(session(), who.user_id, memory_id, now=utc_now())
     if entry is None or who.space_id not in {None, entry.memory.space_id}:
         raise NotFoundError("there is no such memory")
-    return without_foreign_source(entry)
+    return as_seen(entry)
 
 
 def readable_entry(memory_id: UUID) -> Entry:
@@ -236,15 +245,20 @@ def _shared_entry(memory_id: UUID) -> Entry | None:
         return None
     scope = read_scope(session(), who.user_id, who.session_key, space_id=who.space_id)
     found = any(each.space_id == entry.memory.space_id and each.tag in entry.memory.tags for each in scope.shared)
-    return without_foreign_source(entry) if found else None
+    return as_seen(entry) if found else None
 
 
-def without_foreign_source(entry: Entry) -> Entry:
-    """Return the entry as this caller may see it: a confined token learns of no conversation of another space."""
-    space_id = credential().space_id
-    if entry.source is None or space_id in {None, entry.source.space_id}:
+def as_seen(entry: Entry) -> Entry:
+    """Return the entry as this caller may see it.
+
+    A confined token learns of no conversation of another space, and of other tokens the ids alone.
+    """
+    who, source, token = credential(), entry.source, entry.token
+    if who.space_id is None:
         return entry
-    return replace(entry, source=None)
+    if source is not None and source.space_id != who.space_id:
+        source = None
+    return replace(entry, source=source, token=token if token is not None and token.id == who.token_id else None)
 
 
 def refuse_in_incognito(space_id: UUID, writes: int = 1) -> None:
@@ -380,4 +394,4 @@ def bring_back(memory_id: UUID) -> Entry:
     mine = entry is not None and who.space_id in {None, entry.memory.space_id}
     if entry is None or not mine or is_incognito(space_for(entry.space)):
         raise NotFoundError("there is nothing to restore: the undo window has closed")
-    return without_foreign_source(entry)
+    return as_seen(entry)

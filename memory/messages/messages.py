@@ -33,7 +33,8 @@ Kept = Literal["stored", "duplicate", "completed"]
 class Scribe:
     """What is the same for all messages of one call: who writes, when, with which keys and counter of tokens.
 
-    `within` confines the writer to the conversations of one space. `teller` is whose calls of tools a history tells of.
+    `within` confines the writer to the conversations of one space. `teller` is whose calls of tools a history tells of,
+    and by whose token a memory is written.
     """
 
     keys: Keys
@@ -241,6 +242,7 @@ class _Writer:
                 keys=self.scribe.keys,
                 now=self.scribe.now,
                 actor=self.scribe.actor,
+                token_id=self.scribe.teller.token_id,
             )
             for number, outcome in zip(wanted, outcomes, strict=True):
                 result[number] = Stored(stored[number].message, stored[number].outcome, outcome)

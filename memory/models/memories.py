@@ -49,6 +49,7 @@ def _band(number: int) -> Computed:
 
 
 _HAS_MESSAGE = sql("source_message_id IS NOT NULL")
+_BY_A_TOKEN = sql("token_id IS NOT NULL")
 _HELD = sql("status = 'active' AND (pinned OR manually_saved)")
 _UNENRICHED = sql("enriched_version IS DISTINCT FROM version")
 
@@ -138,6 +139,16 @@ class Memory(Base):
         Index("ix_memories_previous", "user_id", "previous_id", postgresql_where=sql("previous_id IS NOT NULL")),
         Index("ix_memories_held", "user_id", "space_id", postgresql_where=_HELD),
         Index("ix_memories_waiting", "user_id", "created_at", postgresql_where=sql("needs_embedding")),
+        # In the order of the list, and with what its pages leave out: what a token wrote is counted by the index alone.
+        Index(
+            "ix_memories_token_id",
+            "user_id",
+            "token_id",
+            "created_at",
+            "id",
+            postgresql_include=["space_id", "expires_at"],
+            postgresql_where=_BY_A_TOKEN,
+        ),
         Index("ix_memories_message", "user_id", "source_message_id", postgresql_where=_HAS_MESSAGE),
         # Only a new text is new to the detectors: what they found stands until then.
         Index("ix_memories_unenriched", "user_id", "id", postgresql_where=_UNENRICHED),
@@ -202,6 +213,9 @@ class Memory(Base):
     # What detectors found, beside the tags that were given; `enriched_version` is the version that they saw.
     derived_tags: Mapped[Words]
     enriched_version: Mapped[int | None]
+    # The token that it was first written by, None for whatever came otherwise; no foreign key, as with calls of tools:
+    # it may be that of a service, or go with its space.
+    token_id: Mapped[UUID | None]
 
     @classmethod
     def unexpired(cls, now: datetime) -> ColumnElement[bool]:

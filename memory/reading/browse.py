@@ -15,6 +15,8 @@ from sqlalchemy.orm import InstrumentedAttribute, Session
 from memory.cursors import check_limit, from_cursor, to_cursor
 from memory.drafts.drafts import without_blanks
 from memory.errors import NotFoundError
+from memory.ids import first_id
+from memory.lineage.writers import find_tokens
 from memory.models import (
     Conversation,
     Embedding,
@@ -25,6 +27,7 @@ from memory.models import (
     PossibleUpdate,
     Space,
     Theme,
+    Token,
 )
 from memory.reading.typed import FEW, typed
 from memory.storage.driver import fetch
@@ -50,7 +53,11 @@ _COLUMNS: dict[Order, InstrumentedAttribute[Any]] = {
 
 @dataclass(frozen=True, slots=True)
 class Filters:
-    """Which memories to list; None means any. `outside` are the slugs of spaces of which none is listed."""
+    """Which memories to list; None means any. `outside` are the slugs of spaces of which none is listed.
+
+    `token_id` is the token that wrote them first. They were `stored_after` a moment whatever moment they are said to
+    be of, which is what `created_after` goes by.
+    """
 
     space: str | None = None
     outside: frozenset[str] | None = None
@@ -61,9 +68,11 @@ class Filters:
     pinned: bool | None = None
     manually_saved: bool | None = None
     source_id: str | None = None
+    token_id: UUID | None = None
     embedding: str | None = None
     created_after: datetime | None = None
     created_before: datetime | None = None
+    stored_after: datetime | None = None
     unrecalled_since: datetime | None = None
     # Words as somebody types them: a memory fits if it has a word that begins with each.
     words: str | None = None
@@ -81,7 +90,10 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A memory as it is shown: with its space, theme, last score, the state of its vector, and where it was said."""
+    """A memory as it is shown: with its space, theme, last score, the state of its vector, and where it was said.
+
+    `token` wrote it first; None also where it was written by a token that cannot be named, as `token_id` tells.
+    """
 
     memory: Memory
     space: str
@@ -90,6 +102,7 @@ class Entry:
     embedding: str
     embedding_error: str | None
     source: Source | None = None
+    token: Token | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,7 +176,7 @@ def _page(
         keys = tuple_(column, Memory.id)
         statement = statement.where(keys > ended if order == "oldest" else keys < ended)
     statement = statement.order_by(*_in_order(order)).limit(limit + 1)
-    entries = _with_sources(session, user_id, [_to_entry(row) for row in session.execute(statement)])
+    entries = _with_origins(session, user_id, [_to_entry(row) for row in session.execute(statement)])
     more = len(entries) > limit
     last = entries[limit - 1].memory if more else None
     return Page(entries[:limit], to_cursor(getattr(last, column.key), last.id, named) if last else None)
@@ -204,7 +217,7 @@ def get_memory(session: Session, user_id: UUID, memory_id: UUID) -> Memory:
 def get_entry(session: Session, user_id: UUID, memory_id: UUID, *, now: datetime) -> Entry | None:
     """Return one memory with all that is shown of it."""
     row = session.execute(_entries(user_id, now).where(Memory.id == memory_id)).one_or_none()
-    return _with_sources(session, user_id, [_to_entry(row)])[0] if row else None
+    return _with_origins(session, user_id, [_to_entry(row)])[0] if row else None
 
 
 def find_source(session: Session, user_id: UUID, message_id: UUID) -> Source | None:
@@ -312,8 +325,11 @@ _CONDITIONS: dict[str, Callable[[Any], ColumnElement[bool]]] = {
     "status": lambda status: Memory.status == status,
     "pinned": lambda pinned: Memory.pinned == pinned,
     "manually_saved": lambda saved: Memory.manually_saved == saved,
+    "token_id": lambda token_id: Memory.token_id == token_id,
     "created_after": lambda moment: Memory.created_at >= moment,
     "created_before": lambda moment: Memory.created_at < moment,
+    # By their ids, which are in the order of their making.
+    "stored_after": lambda moment: Memory.id >= first_id(moment),
     "embedding": _embedding_state,
     "unrecalled_since": lambda moment: ~_recalled_since(moment),
 }
@@ -383,13 +399,19 @@ def _to_entry(row: Any) -> Entry:
     return Entry(memory, space, theme, _scores(score), state or "pending", error)
 
 
-def _with_sources(session: Session, user_id: UUID, entries: list[Entry]) -> list[Entry]:
-    """Add where each was said, in a second statement: most have no source, and a join would look for all of them."""
-    ids = {entry.memory.source_message_id for entry in entries} - {None}
-    if not ids:
+def _with_origins(session: Session, user_id: UUID, entries: list[Entry]) -> list[Entry]:
+    """Add where each was said and by which token it was written.
+
+    In statements of their own: most have no source, all of a page have few tokens, and joins would look for each.
+    """
+    sources = find_sources(session, user_id, {entry.memory.source_message_id for entry in entries} - {None})
+    tokens = find_tokens(session, user_id, {entry.memory.token_id for entry in entries})
+    if not sources and not tokens:
         return entries
-    sources = find_sources(session, user_id, ids)
-    return [replace(entry, source=sources.get(entry.memory.source_message_id)) for entry in entries]
+    return [
+        replace(entry, source=sources.get(entry.memory.source_message_id), token=tokens.get(entry.memory.token_id))
+        for entry in entries
+    ]
 
 
 def _scores(score: LastScore | None) -> dict[str, Any] | None:

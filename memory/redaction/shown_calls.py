@@ -11,6 +11,7 @@ from uuid import UUID
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
+from memory.lineage.writers import find_tokens
 from memory.models import Conversation, Entity, Fact, Memory, Space, Token, ToolCall
 from memory.redaction.fact_texts import with_facts
 from memory.redaction.redaction import REDACTED, UNNAMED, Secrets, secrets_of
@@ -59,7 +60,8 @@ def as_shown(
     session: Session, user_id: UUID, calls: Sequence[ToolCall], now: datetime, outside: Collection[str]
 ) -> list[ShownCall]:
     """Return calls as they may be shown, without their words where they were made in one of the spaces `outside`."""
-    secrets, tokens = with_facts(session, secrets_of(session, user_id, now)), _tokens(session, user_id, calls)
+    secrets = with_facts(session, secrets_of(session, user_id, now))
+    tokens = find_tokens(session, user_id, {call.token_id for call in calls})
     closed = _made_in(session, user_id, calls, tokens, outside)
     return [_shown(call, tokens.get(call.token_id), secrets, is_closed=call.id in closed) for call in calls]
 
@@ -115,11 +117,3 @@ def _shown(call: ToolCall, token: Token | None, secrets: Secrets | None, *, is_c
         query_hash=call.query_hash,
         affected_paths=call.affected_paths,
     )
-
-
-def _tokens(session: Session, user_id: UUID, calls: Sequence[ToolCall]) -> dict[UUID | None, Token]:
-    ids = {call.token_id for call in calls if call.token_id is not None}
-    if not ids:
-        return {}
-    statement = select(Token).where(Token.user_id == user_id, Token.id.in_(ids))
-    return {token.id: token for token in session.scalars(statement)}

@@ -49,10 +49,18 @@ def _own_words(draft: Draft) -> Draft:
 
 
 def remember(
-    session: Session, user_id: UUID, space: str, draft: Draft, *, keys: Keys, now: datetime, actor: str
+    session: Session,
+    user_id: UUID,
+    space: str,
+    draft: Draft,
+    *,
+    keys: Keys,
+    now: datetime,
+    actor: str,
+    token_id: UUID | None = None,
 ) -> Outcome:
     """Remember one text; see `remember_many`."""
-    return remember_many(session, user_id, space, [draft], keys=keys, now=now, actor=actor)[0]
+    return remember_many(session, user_id, space, [draft], keys=keys, now=now, actor=actor, token_id=token_id)[0]
 
 
 def remember_many(
@@ -64,6 +72,7 @@ def remember_many(
     keys: Keys,
     now: datetime,
     actor: str,
+    token_id: UUID | None = None,
 ) -> list[Outcome]:
     """Store drafts in order, each as if it came alone, and return an outcome for each.
 
@@ -71,7 +80,8 @@ def remember_many(
     an unknown space, a bad theme or a `created_at` more than a day ahead of `now`. Near-duplicates merge at Hamming
     distance <= 3 unless they differ in a number, a date, a negation, a name or a link. What differs in that alone is
     kept and linked as a possible update of the newest such memories, three at most. Recalled text that comes back in
-    its markers is left out, and a draft that is nothing else is refused.
+    its markers is left out, and a draft that is nothing else is refused. `token_id` is the token that writes, which new
+    memories keep; one that is merged into stays with whoever wrote it first.
     """
     for draft in drafts:
         check_not_ahead(draft.created_at, now)
@@ -79,7 +89,7 @@ def remember_many(
     locked = lock_space(session, user_id, space)
     if not locked.memory_enabled:
         return [_refused(item, "memory_off", f"memory is off in the space {space!r}") for item in prepared]
-    writer = _Writer(session, locked, now)
+    writer = _Writer(session, locked, now, token_id)
     stones = graveyard(session, user_id, locked.id, keys, now)
     refused = [writer.refuse(item, stones) for item in prepared]
     # Refused drafts leave nothing behind, so their themes are not made.
@@ -99,10 +109,11 @@ def remember_many(
 class _Writer:
     """Merges and inserts the drafts of a batch in one locked space."""
 
-    def __init__(self, session: Session, space: Space, now: datetime) -> None:
+    def __init__(self, session: Session, space: Space, now: datetime, token_id: UUID | None) -> None:
         self.session = session
         self.space = space
         self.now = now
+        self.token_id = token_id
         self.themes: dict[str, UUID] = {}
         self.created: list[Memory] = []
         # Drafts that merged into a memory which says the same in other words.
@@ -226,6 +237,7 @@ class _Writer:
             created_at=draft.created_at or self.now,
             updated_at=self.now,
             expires_at=draft.expires_at,
+            token_id=self.token_id,
         )
 
     def _link(self, memory: Memory, neighbour: Neighbour) -> None:

@@ -17,6 +17,7 @@ from sqlalchemy.engine.interfaces import CacheStats
 
 from memory.clock import utc_now
 from memory.conversations.conversations import open_conversation
+from memory.drafts.drafts import Draft
 from memory.errors import ConflictError, InvalidError
 from memory.facts.facts import Statement, state
 from memory.forgetting.forget import forget
@@ -32,6 +33,7 @@ from memory.transfer.export import export, export_at_once, sections
 from memory.transfer.export_file import Document
 from memory.transfer.importing import LEFT_BEHIND, import_document, restored_tables
 from memory.writing.edit import update
+from memory.writing.remember import remember
 from retrieval.policy import NAMED, kept_policy
 from webapp.pages.notebook_stored import check_cell
 
@@ -109,7 +111,8 @@ def full(runtime, new_person):
     book.do(update, higher.id, {"supersedes": rent.id})
     book.do(update, higher.id, {"text": "The rent is 695 euros a month now"})
     book.write("The code of the door is 4711", expires_at=utc_now() + timedelta(days=3))
-    seats = book.write("Ada wants aisle seats", type="preference", manually_saved=True)
+    aisle = Draft("Ada wants aisle seats", type="preference", manually_saved=True)
+    seats = book.do(remember, "default", aisle, token_id=new_id())
     desk.turn(desk.conversation("studio"), "Benedita Ferreira hangs our prints in Lisbon.", "In June, at her gallery.")
     desk.read()
     for place in ("Lisbon", "Porto"):

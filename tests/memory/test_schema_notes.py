@@ -215,3 +215,79 @@ def test_the_migration_puts_words_in_one_form_into_every_index_and_takes_them_ou
     assert counted == ["2", "5", "4"]
     schema.downgrade(engine, databases, "0020")
     assert indexed(engine) == before
+
+
+OTHER = "01890000-0000-7000-8000-000000000002"
+WROTE = (
+    BEFORE[0],
+    f"INSERT INTO users (id, email, display_name, password_hash, created_at)"
+    f" VALUES ('{OTHER}', 'd@e.f', 'Bob', '-', now())",
+    BEFORE[1],
+    *(
+        f"INSERT INTO memories (user_id, id, space_id, type, role, text, text_digest, simhash, importance, created_at,"
+        f" updated_at) VALUES ('{USER}', md5('{word}')::uuid, '{USER}', 'note', 'user', '{word}', '{word}', 0, 0,"
+        f" now(), now())"
+        for word in ("one", "two", "three", "browser", "foreign", "served", "gone", "alike", "merged")
+    ),
+    f"INSERT INTO forgotten VALUES ('{USER}', md5('forgotten')::uuid, '{{}}', now())",
+    *(
+        f"INSERT INTO tokens (user_id, id, name, prefix, hash, scopes, created_at)"
+        f" VALUES ('{user}', md5('{prefix}{number}')::uuid, 'n', '{prefix}', '{prefix}{number}', '{{{scope}}}', now())"
+        for number, (user, prefix, scope) in enumerate(
+            (
+                (USER, "cp_mine", "write"),
+                (OTHER, "cp_theirs", "write"),
+                (OTHER, "cp_serves", "service"),
+                (USER, "cp_alike", "write"),
+                (USER, "cp_alike", "write"),
+            )
+        )
+    ),
+    f"INSERT INTO audit_events (user_id, id, action, actor, subject_id, details, created_at) VALUES ('{USER}',"
+    " uuidv7(), 'token.created', 'user', md5('cp_gone5')::uuid, '{\"prefix\": \"cp_gone\"}', now())",
+    *(
+        f"INSERT INTO audit_events (user_id, id, action, actor, subject_id, count, details, created_at) VALUES"
+        f" ('{USER}', uuidv7(), 'memory.{action}', '{actor}', {subject}, 1, {details}, now())"
+        for action, actor, subject, details in (
+            ("created", "token:cp_mine", "md5('one')::uuid", "'{}'"),
+            (
+                "created",
+                "token:cp_mine",
+                "null",
+                "jsonb_build_object('ids', jsonb_build_array(md5('two')::uuid, md5('three')::uuid))",
+            ),
+            ("created", "token:cp_mine", "md5('forgotten')::uuid", "'{}'"),
+            ("created", "user", "md5('browser')::uuid", "'{}'"),
+            ("created", "token:cp_theirs", "md5('foreign')::uuid", "'{}'"),
+            ("created", "token:cp_serves", "md5('served')::uuid", "'{}'"),
+            ("created", "token:cp_gone", "md5('gone')::uuid", "'{}'"),
+            ("created", "token:cp_alike", "md5('alike')::uuid", "'{}'"),
+            ("merged", "token:cp_mine", "md5('merged')::uuid", "'{}'"),
+        )
+    ),
+)
+
+
+def test_the_migration_finds_in_the_record_which_token_wrote_what(scratch, runtime):
+    engine, databases = scratch
+    schema.upgrade(engine, databases, runtime.keys, "0041")
+    with engine.begin() as connection:
+        for statement in WROTE:
+            connection.execute(text(statement))
+    schema.upgrade(engine, databases, runtime.keys)
+    known = """SELECT m.text, w.name FROM memories m LEFT JOIN (
+            SELECT md5(name)::uuid AS id, name FROM unnest(ARRAY['cp_mine0', 'cp_serves2', 'cp_gone5']) AS name
+        ) w ON w.id = m.token_id WHERE m.token_id IS NOT NULL ORDER BY m.text"""
+    row = "SELECT row->>'token_id' = md5('cp_mine0')::uuid::text FROM forgotten"
+    with engine.connect() as connection:
+        assert [tuple(each) for each in connection.execute(text(known))] == [
+            ("gone", "cp_gone5"),
+            ("one", "cp_mine0"),
+            ("served", "cp_serves2"),
+            ("three", "cp_mine0"),
+            ("two", "cp_mine0"),
+        ]
+        assert connection.scalar(text(row))
+    schema.downgrade(engine, databases, "0041")
+    with engine.connect() as connection:
+        assert connection.scalar(text("SELECT row::text FROM forgotten")) == "{}"

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import gzip
 import json
+import time
 from datetime import UTC, datetime, timedelta
 from urllib.parse import urlsplit
 from uuid import UUID
 
 import pytest
 from api_agent import ENTRIES, NOBODYS_ID, Agent, add_space, embed, fields, memories_of, rows
+from pages_browser import stored
 
+from memory.accounts.accounts import revoke_token
 from memory.clock import utc_now
 from memory.cursors import to_cursor
 from webapp.factory import LARGEST_BODY
@@ -376,6 +379,88 @@ def test_the_state_of_the_vector_filters(agent, shelf, state, texts):
     assert agent.texts(embedding=state) == texts
 
 
+def tokens_of(person):
+    return {row.prefix: row for row in rows(person, "SELECT id, name, prefix FROM tokens")}
+
+
+def told(agent, person):
+    """Return what an entry tells of the token that an agent has."""
+    row = tokens_of(person)[agent.headers["Authorization"].removeprefix("Bearer ")[:11]]
+    return {"id": str(row.id), "name": row.name, "prefix": row.prefix}
+
+
+@pytest.fixture
+def other(client, ada):
+    """A second agent of Ada's, with a token of its own."""
+    return Agent(client, ada.new_token("read", "write", "forget"))
+
+
+def by_message(agent, to="", **how):
+    talk = agent.post("/v1/conversations", {}).json["id"]
+    return agent.post(f"/v1/conversations/{talk}/messages{to}", **how)
+
+
+SAID = {"role": "user", "content": "It was written so", "remember": True}
+STREAMED = [{"role": "user", "client_id": "m", "remember": True}, {"delta": "It was written so"}, {"done": True}]
+WAYS = {
+    "tool": lambda agent: agent.tool("memory_add", content="Written so"),
+    "entry": lambda agent: agent.post(ENTRIES, {"text": "Written so"}),
+    "batch": lambda agent: agent.post(f"{ENTRIES}/batch", {"entries": [{"text": "Written so"}]}),
+    "command": lambda agent: agent.post("/v1/command", {"text": "Remember that it was written so"}),
+    "message": lambda agent: by_message(agent, body={"messages": [SAID]}),
+    "stream": lambda agent: by_message(agent, to="/stream", data="\n".join(json.dumps(line) for line in STREAMED)),
+}
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_a_memory_tells_which_token_wrote_it_whichever_way(other, agent, ada, way):
+    response = WAYS[way](other)
+    assert response.status_code in {200, 201}, response.json
+    (entry,) = agent.get(ENTRIES).json["entries"]
+    agent.patch(f"{ENTRIES}/{entry['id']}", {"text": "Put right by another"})
+    assert agent.entry(entry["id"])["token"] == told(other, ada)
+    assert agent.tool("memory_get", item_id=entry["id"]).json["token"] == told(other, ada)
+
+
+def test_who_says_it_again_is_not_who_wrote_it(agent, other, ada):
+    agent.store("It was written so")
+    assert other.post(ENTRIES, {"text": "It was written so"}).json["outcome"] == "merged"
+    assert [entry["token"] for entry in agent.get(ENTRIES).json["entries"]] == [told(agent, ada)]
+
+
+def test_what_no_token_wrote_says_so(agent, ada):
+    memory_id = stored(ada, "Written in the browser")
+    assert agent.entry(str(memory_id))["token"] is None
+
+
+def test_a_forgotten_memory_comes_back_with_who_wrote_it(agent, other, ada):
+    memory_id = other.store("Written so")
+    agent.delete(f"{ENTRIES}/{memory_id}", undo="true")
+    assert agent.post(f"{ENTRIES}/{memory_id}/restore").json["token"] == told(other, ada)
+
+
+def test_a_token_that_was_revoked_is_still_named(agent, other, ada):
+    memory_id = other.store("Written so")
+    with ada.session() as session:
+        revoke_token(session, ada.id, UUID(told(other, ada)["id"]), now=utc_now(), actor="user")
+    assert agent.entry(memory_id)["token"]["name"] == "another"
+
+
+def test_a_list_is_of_what_one_token_wrote(agent, other, ada):
+    agent.store("Of the first")
+    other.store("Of the other")
+    assert agent.texts(token_id=told(other, ada)["id"]) == ["Of the other"]
+    assert agent.texts(token_id=NOBODYS_ID) == []
+
+
+def test_a_list_is_of_what_was_stored_since_whatever_day_it_is_of(agent):
+    agent.store("Stored before")
+    time.sleep(0.005)
+    since = utc_now().isoformat()
+    agent.store("Of long ago", created_at="2020-01-01T00:00:00Z")
+    assert agent.texts(stored_after=since) == ["Of long ago"]
+
+
 def test_the_status_filters(agent, shelf):
     agent.patch(f"{ENTRIES}/{shelf}", {"status": "archived"})
     assert (agent.texts(), agent.texts(status="archived")) == (["plain"], ["marked"])
@@ -398,6 +483,8 @@ def test_filters_combine(agent, shelf):
         ({"type": "rumour"}, "type"),
         ({"status": "gone"}, "status"),
         ({"pinned": "perhaps"}, "pinned"),
+        ({"token_id": "cp_12345678"}, "token_id"),
+        ({"stored_after": "2024-01-01T00:00:00"}, "stored_after"),
         ({"created_after": "2024-01-01T00:00:00"}, "created_after"),
         ({"created_before": "0001-01-01T00:00:00+14:00"}, "created_before"),
         ({"limit": 0}, "limit"),

@@ -201,6 +201,15 @@ def test_what_a_service_stores_belongs_to_the_user(service, ada, root):
     assert (memories_of(ada), memories_of(root)) == (1, 0)
 
 
+def test_a_service_is_known_by_its_id_alone_to_whom_it_acts_for(service, ada, root, client):
+    memory_id = acting_for(service, ada.id).store("Ada said so")
+    token = rows(root, "SELECT id FROM tokens")[0].id
+    for asking in (Agent(client, ada.headers), acting_for(service, ada.id)):
+        assert asking.entry(memory_id)["token"] == {"id": str(token), "name": None, "prefix": None}
+        assert asking.texts(token_id=token) == ["Ada said so"]
+    assert service.texts(token_id=token) == []
+
+
 def test_a_service_that_acts_for_a_user_is_no_admin(service, ada):
     assert acting_for(service, ada.id).post("/v1/admin/backfill", {}).status_code == 403
 
@@ -243,6 +252,14 @@ def test_a_confined_token_lists_its_space(confined):
 def test_a_confined_token_stores_into_its_space(confined, owner):
     confined.store("Another")
     assert sorted(owner.texts(space="work")) == ["Another", "The meeting is on Monday"]
+
+
+def test_a_confined_token_is_told_the_names_of_no_other(confined, owner):
+    own, others = (agent.store(f"Of the {what}", space="work") for agent, what in ((confined, "desk"), (owner, "door")))
+    told = {entry["id"]: entry["token"] for entry in confined.get(ENTRIES).json["entries"]}
+    assert told[own]["name"] == "another"
+    assert (told[others]["name"], told[others]["prefix"]) == (None, None)
+    assert told[others]["id"] == owner.entry(others)["token"]["id"]
 
 
 def test_a_confined_token_searches_its_space(confined):

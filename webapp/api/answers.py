@@ -57,6 +57,14 @@ class SourceAnswer(BaseModel):
     sequence: int
 
 
+class TokenAnswer(BaseModel):
+    """A token; without a name when it is gone, or not one that whoever asks may know by name."""
+
+    id: str
+    name: str | None
+    prefix: str | None
+
+
 class EntryAnswer(BaseModel):
     """A memory: all of it but the vector."""
 
@@ -74,6 +82,9 @@ class EntryAnswer(BaseModel):
     source: SourceAnswer | None
     status: MemoryStatus
     supersedes: str | None
+    token: TokenAnswer | None = Field(
+        description="Which token wrote it first; null where none did. A token of one space is told the ids of others."
+    )
     simhash: str = Field(description="16 hexadecimal digits.")
     repeat_count: int
     importance: float

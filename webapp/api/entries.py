@@ -45,6 +45,7 @@ from webapp.context import credential, session, utc_now
 from webapp.guards import needs, of_many
 from webapp.operations import (
     NOTHING_RECALLED,
+    as_seen,
     bring_back,
     change,
     found_entry,
@@ -56,7 +57,6 @@ from webapp.operations import (
     scope_for,
     set_pin,
     store,
-    without_foreign_source,
 )
 from webapp.sources import NO_SOURCE, unknown_sources
 
@@ -89,7 +89,7 @@ def list_(query: EntryQuery) -> Response:
         now=utc_now(),
         order=query.order,
     )
-    entries = [entry_json(without_foreign_source(e)) for e in page.entries]
+    entries = [entry_json(as_seen(e)) for e in page.entries]
     return jsonify({"entries": entries, "next_cursor": page.next_cursor})
 
 

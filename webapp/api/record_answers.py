@@ -6,15 +6,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, Field
 
-from webapp.api.answers import Moment, Skipped
-
-
-class TokenAnswer(BaseModel):
-    """The token that made a call; without a name when it is gone."""
-
-    id: str
-    name: str | None
-    prefix: str | None
+from webapp.api.answers import Moment, Skipped, TokenAnswer
 
 
 class OutlineAnswer(BaseModel):

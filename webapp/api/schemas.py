@@ -34,7 +34,7 @@ from memory.drafts.drafts import (
     check_not_ahead,
 )
 from memory.errors import InvalidError
-from memory.models import Space
+from memory.models import Space, Token
 from memory.reading.browse import Entry, Order, Source
 from memory.spaces.spaces import LONGEST_RETENTION, SLUG, check_slug
 from memory.writing.trace import Outcome
@@ -361,6 +361,10 @@ class EntryQuery(Query):
     manually_saved: bool | None = None
     created_after: Moment | None = None
     created_before: Moment | None = None
+    token_id: UUID | None = Field(None, description="Only what this token wrote first.")
+    stored_after: Moment | None = Field(
+        None, description="Only what was stored from then on, of whatever moment it is said to be."
+    )
     order: Order = "newest"
     limit: int = Field(50, ge=1, le=200)
     cursor: Cursor | None = None
@@ -527,6 +531,7 @@ def entry_json(entry: Entry) -> dict[str, Any]:
         "source": _source_json(entry.source),
         "status": memory.status,
         "supersedes": str(memory.supersedes) if memory.supersedes else None,
+        "token": token_json(memory.token_id, entry.token),
         "simhash": f"{memory.simhash & (1 << 64) - 1:016x}",
         "repeat_count": memory.repeat_count,
         # Rounded, as adding and taking away again leaves a trace beyond the sixteenth digit.
@@ -547,6 +552,14 @@ def entry_json(entry: Entry) -> dict[str, Any]:
 def changed_json(entry: Entry) -> dict[str, Any]:
     """Return a memory as it is shown to who has changed it: without what it says to who may not read."""
     return entry_json(entry) if may_read() else {"id": str(entry.memory.id), "version": entry.memory.version}
+
+
+def token_json(token_id: UUID | None, token: Token | None) -> dict[str, Any] | None:
+    """Return by which token something was done, and what it is called where that may be told."""
+    if token_id is None:
+        return None
+    names = {"name": token.name, "prefix": token.prefix} if token else {"name": None, "prefix": None}
+    return {"id": str(token_id), **names}
 
 
 def _source_json(source: Source | None) -> dict[str, Any] | None:

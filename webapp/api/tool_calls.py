@@ -17,7 +17,7 @@ from memory.record.tool_calls import LARGEST_PAGE, MOST_PATHS, CallFilters, Use,
 from memory.redaction.shown_calls import ShownCall
 from webapp.api.blueprint import api_blueprint, new_or_known
 from webapp.api.record_answers import CallsAnswer, PathsAnswer, ReportedAnswer
-from webapp.api.schemas import Cursor, Happened, Line, Moment, Query, Strict, moment
+from webapp.api.schemas import Cursor, Happened, Line, Moment, Query, Strict, moment, token_json
 from webapp.context import credential, request_id, runtime, session, utc_now
 from webapp.guards import needs, of_many
 from webapp.operations import incognito_spaces, is_incognito, refuse_in_incognito, space_for
@@ -256,12 +256,11 @@ def use_json(use: Use) -> dict[str, Any]:
 
 
 def _outline(call: ToolCall, token: Token | None) -> dict[str, Any]:
-    names = {"name": token.name, "prefix": token.prefix} if token else {"name": None, "prefix": None}
     return {
         "id": str(call.id),
         "tool": call.tool,
         "operation": call.operation,
-        "token": {"id": str(call.token_id), **names} if call.token_id else None,
+        "token": token_json(call.token_id, token),
         "conversation_id": str(call.conversation_id) if call.conversation_id else None,
         "message_id": str(call.message_id) if call.message_id else None,
         "correlation_id": call.correlation_id,
