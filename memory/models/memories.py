@@ -214,7 +214,7 @@ class Memory(Base):
     derived_tags: Mapped[Words]
     enriched_version: Mapped[int | None]
     # The token that it was first written by, None for whatever came otherwise; no foreign key, as with calls of tools:
-    # it may be that of a service, or go with its space.
+    # it may be of another account, as that of a service, or of the account that an export was made of.
     token_id: Mapped[UUID | None]
 
     @classmethod

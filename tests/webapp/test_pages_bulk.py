@@ -9,7 +9,7 @@ from html import unescape
 from uuid import UUID
 
 import pytest
-from api_agent import Agent, add_space, embed, rows, waited_for
+from api_agent import ENTRIES, Agent, add_space, embed, rows, waited_for
 from pages_browser import at_browser, flashes, follow, stored
 from pages_markup import problems_of
 from sqlalchemy import text
@@ -235,6 +235,36 @@ def test_all_that_fit_the_filters_can_be_taken(ada, browser, three):
     do(browser, three[:2], "tag", tag="attic")
     page = ask(browser, [], "archive", path="/memories/bulk?tag=attic", every="true").text
     assert "Archive 2 memories?" in page
+
+
+@pytest.mark.parametrize("order", ["newest", "oldest"])
+@pytest.mark.parametrize("most", [bulk.MOST, 6])
+def test_all_that_a_token_wrote_is_forgotten_by_one_act_and_comes_back_by_one(
+    ada, client, browser, three, monkeypatch, most, order
+):
+    monkeypatch.setattr(bulk, "MOST", most)
+    bad = Agent(client, ada.new_token("read", "write"))
+    wrote = [bad.store(f"Runaway thought {number} of the attic") for number in range(21)]
+    bad.patch(f"{ENTRIES}/{wrote[0]}", {"status": "archived"})
+    # It goes with what it sums up, and comes back with it, wherever the portions divide them.
+    bad.store("Many thoughts", type="summary", source_ids=[wrote[1], wrote[20]])
+    before = state(ada)
+    token = bad.entry(wrote[0])["token"]["id"]
+    page = browser.get("/memories", query_string={"status": "any", "token": token, "order": order}).text
+    asked = browser.get(unescape(re.search(r'href="([^"]*)">Forget all of these…<', page)[1]))
+    assert "Forget 22 memories?" in asked.text
+    assert "All of it was first written by another." in asked.text
+    assert "It can still write" in asked.text
+    form = {name: hidden(asked, name) for name in ("id", "act", "about")}
+    done = led(browser, browser.post("/memories/bulk/do", data=form))
+    # Where the portions divide them, a summary may go with what it sums up before its own turn comes.
+    told = ("21 memories forgotten", "1 summary of them went") if (most, order) == (6, "oldest") else ("22 memories",)
+    assert all(each in done.text for each in told)
+    assert "stays as it was" not in done.text
+    assert state(ada) == {each: before[each] for each in three}
+    undo(browser, done)
+    assert state(ada) == before
+    assert {bad.entry(each)["token"]["name"] for each in wrote} == {"another"}
 
 
 @pytest.mark.parametrize(("order", "first"), [("", "newest first"), ("order=oldest", "oldest first")])

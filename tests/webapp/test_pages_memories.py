@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 from datetime import UTC, datetime, timedelta
 from uuid import uuid4
+from zoneinfo import ZoneInfo
 
 import pytest
-from api_agent import add_space
+from api_agent import ENTRIES, Agent, add_space
 from flask import Flask
 from flask.testing import FlaskClient
 from pages_browser import HTMX, at_browser, flashes, follow, stored
@@ -15,6 +16,7 @@ from sqlalchemy import text as sql
 
 from memory.clock import utc_now
 from memory.models import Forgotten
+from memory.preferences.preferences import set_time_zone
 from memory.spaces.themes import create_theme
 from memory.storage.database import user_session
 from memory.writing import bulk
@@ -132,7 +134,18 @@ def test_a_filter_takes_out_what_does_not_fit(reader: FlaskClient, ada, query: s
 
 
 @pytest.mark.parametrize(
-    "query", ["type=poem", "status=lost", "cursor=nonsense", "space=nowhere", "theme=home", "tag=%00"]
+    "query",
+    [
+        "type=poem",
+        "status=lost",
+        "cursor=nonsense",
+        "space=nowhere",
+        "theme=home",
+        "tag=%00",
+        "token=me",
+        "since=then",
+        "since=9999-12-31T23:59-14:00",
+    ],
 )
 def test_a_filter_that_does_not_exist_is_refused(reader: FlaskClient, query: str) -> None:
     assert reader.get(f"/memories?{query}").status_code == 422
@@ -145,6 +158,8 @@ def test_a_filter_that_does_not_exist_is_refused(reader: FlaskClient, query: str
         ("?type=note&q=key&status=active", False),
         ("?status=any", True),
         ("?older=7", True),
+        ("?since=2026-01-01T08:00", True),
+        ("?token=01890000-0000-7000-8000-000000000001", True),
         ("?unrecalled=30", True),
         ("?embedding=ready", True),
         ("?tag=keys", True),
@@ -168,6 +183,34 @@ def test_loading_more_meets_every_memory_once(reader: FlaskClient, ada) -> None:
     seen = re.findall(r'id="memories-row-([^"]*)"', text + rest)
     assert (len(seen), len(set(seen))) == (30, 30)
     assert "Load more" not in rest
+
+
+def test_the_list_and_a_memorys_page_name_the_token_that_wrote_it_and_lead_to_all_that_it_wrote(
+    reader: FlaskClient, client: FlaskClient, ada
+) -> None:
+    mine, others = (Agent(client, headers) for headers in (ada.headers, ada.new_token("write")))
+    written = others.post(ENTRIES, {"text": "Of the other agent"}).json["id"]
+    mine.store("Of this agent")
+    stored(ada, TEXT)
+    listed = reader.get("/memories").text
+    assert (listed.count("<dt>By</dt>"), listed.count(">another</a>")) == (2, 1)
+    for page in (listed, reader.get(f"/memories/{written}").text):
+        found = follow(reader, page, "another")
+        assert ("Of the other agent" in found, "Of this agent" in found, TEXT in found) == (True, False, False)
+        assert re.search(r'value="[^"]*" selected>another \(cp_', found)
+    assert "no agent&#39;s token" in reader.get(f"/memories/{stored(ada, TEXT)}").text
+
+
+def test_a_list_of_what_was_stored_since_goes_by_the_clocks_of_the_reader(reader: FlaskClient, ada) -> None:
+    stored(ada, TEXT, created_at=datetime(2020, 1, 1, tzinfo=UTC))
+    with user_session(ada.runtime.sessions, ada.id) as session:
+        set_time_zone(session, ada.id, "Asia/Tokyo", source="test", now=utc_now(), actor="test")
+    here = utc_now().astimezone(ZoneInfo("Asia/Tokyo")).replace(tzinfo=None)
+    for hours, there in ((-1, True), (1, False)):
+        given = (here + timedelta(hours=hours)).strftime("%Y-%m-%dT%H:%M")
+        page = reader.get("/memories", query_string={"since": given})
+        assert (TEXT in page.text, f'value="{given}"' in page.text) == (there, True)
+        assert "Stored since (Tokyo)" in page.text
 
 
 def test_a_full_page_stays_light(reader: FlaskClient, ada) -> None:
@@ -324,6 +367,16 @@ def test_all_that_was_forgotten_comes_back_at_once(reader: FlaskClient, ada) -> 
     page = reader.post("/memories/bulk/undo", data={"slip": slip.group(1)}, follow_redirects=True)
     assert "10 memories as before" in flashes(page)
     assert "10 memories, newest first" in " ".join(page.text.split())
+
+
+@pytest.mark.parametrize(("most", "told"), [(3, "Restore all of them"), (2, "Restore the last 2 of them")])
+def test_of_more_than_come_back_at_once_it_says_how_many_do(
+    reader: FlaskClient, ada, monkeypatch, most: int, told: str
+) -> None:
+    for number in range(3):
+        reader.post(f"/memories/{stored(ada, f'Key {number} of the studio')}/forget")
+    monkeypatch.setattr(bulk, "MOST", most)
+    assert f'<button type="submit">{told}</button>' in reader.get("/memories").text
 
 
 def test_nothing_is_told_of_what_was_forgotten_while_incognito(reader: FlaskClient, ada) -> None:

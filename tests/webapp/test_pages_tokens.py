@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from api_agent import ENTRIES, Agent, add_space, rows
-from pages_browser import at_browser
+from pages_browser import at_browser, follow
 
 from memory.clock import utc_now
 
@@ -88,6 +88,37 @@ def test_a_revoked_token_opens_nothing(app, browser, ada):
     agent = Agent(app.test_client(), {"Authorization": f"Bearer {secret}"})
     assert agent.get(ENTRIES).status_code == 401
     assert "revoked" in browser.get("/tokens").text
+
+
+def test_a_token_says_how_much_it_wrote_and_leads_there(app, browser, ada, bob):
+    agent = Agent(app.test_client(), ada.headers)
+    kept, archived, _ = (agent.store(f"Of the {what}") for what in ("loom", "yarn", "wool"))
+    agent.patch(f"{ENTRIES}/{archived}", {"status": "archived"})
+    page = browser.get("/tokens").text
+    listed = follow(browser, page, "3 memories")
+    assert (f"/memories/{kept}" in listed, f"/memories/{archived}" in listed) == (True, True)
+    agent.patch("/v1/spaces/default", {"incognito_default": True})
+    assert ">3 memories<" not in browser.get("/tokens").text
+    stranger = at_browser(app, bob)
+    assert "memories</a>" not in stranger.get("/tokens").text
+
+
+def test_a_token_is_still_named_when_its_space_is_gone(app, browser, ada):
+    agent, there = Agent(app.test_client(), ada.headers), {"space": add_space(ada, "work")}
+    Agent(app.test_client(), ada.new_token("read", "write", **there)).store("Of the loom")
+    expect = agent.get("/v1/spaces/work/contents").json["expect"]
+    assert agent.delete("/v1/spaces/work", contents="move", expect=expect).status_code == 200
+    assert "another</a>" in follow(browser, browser.get("/tokens").text, "1 memory")
+
+
+def test_what_a_service_wrote_is_led_to_without_its_name(app, browser, ada, root):
+    Agent(app.test_client(), {**root.headers, "X-Commonplace-User": str(ada.id)}).store("Of the loom")
+    page = browser.get("/tokens").text
+    assert "A token of another account" in page
+    listed = follow(browser, page, "1 memory")
+    assert "Of the loom" in listed
+    assert listed.count("a token of another account") == 2
+    assert root.token[:11] not in page + listed
 
 
 def test_another_users_token_is_not_there(app, browser, ada, bob):

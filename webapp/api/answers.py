@@ -58,7 +58,7 @@ class SourceAnswer(BaseModel):
 
 
 class TokenAnswer(BaseModel):
-    """A token; without a name when it is gone, or not one that whoever asks may know by name."""
+    """A token; without a name when it is of another account, or none that whoever asks may know by name."""
 
     id: str
     name: str | None

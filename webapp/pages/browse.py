@@ -14,7 +14,7 @@ from webapp.pages import undecided
 from webapp.pages.bulk import offer
 from webapp.pages.closed import closed_page
 from webapp.pages.forms import ORDERS, BrowseForm, parse
-from webapp.pages.queries import archived, choices, listing
+from webapp.pages.queries import archived, choices, listing, offered_tokens
 from webapp.pages.restorables import restorables
 from webapp.pages.visitor import guarded
 from webapp.providers import failing_endpoints
@@ -39,6 +39,7 @@ def index() -> Response:
         archived=None if listed.total or offered.memories else archived(),
         types=TYPES,
         orders=ORDERS,
+        writers=offered_tokens(form.token),
         bulk=offer(),
         pick=True,
         ticked=frozenset(unpack(form.ids or "")),

@@ -19,8 +19,11 @@ from memory.commands.slips import Slip, seal, unseal
 from memory.drafts.drafts import MAX_TAG_LENGTH, check_text, without_blanks
 from memory.errors import InvalidError
 from memory.forgetting.forget import UNDO_WINDOW
-from memory.ids import pack, unpack
-from memory.models import Memory, Space
+from memory.forgetting.restore import sources_first
+from memory.ids import among, pack, unpack
+from memory.lineage.writers import find_tokens
+from memory.models import Memory, Space, Token
+from memory.portions import portions
 from memory.reading.browse import list_ids
 from memory.record.audit import done_at
 from memory.spaces.spaces import DEFAULT_SPACE, lock_spaces
@@ -43,6 +46,8 @@ bp = guarded("bulk")
 SHOWN = 8
 # Characters. Servers, this one and proxies before it, read a little more.
 LONGEST_ADDRESS = 8_000
+# Of all that fit so many are forgotten by one act, `bulk.MOST` at a time, so that whoever writes waits for no more.
+MOST_FORGOTTEN = 10 * bulk.MOST
 # How the name of a tick in the list begins; the id of its memory follows.
 _TICK = "id-"
 
@@ -132,7 +137,7 @@ class DoneForm(ActForm):
     """What was done, and when, and how many stayed as they were."""
 
     at: AwareDatetime
-    left: int = Field(0, ge=0, le=bulk.MOST)
+    left: int = Field(0, ge=0, le=MOST_FORGOTTEN)
 
 
 @bp.post("/memories/bulk")
@@ -184,11 +189,19 @@ def ask() -> Response:
         ticked=None if form.every else pack(ids),
         own=ids[0] if form.own else None,
         items=items,
-        most=bulk.MOST,
+        most=_most(form.act),
         in_order=narrowed.in_order,
+        writer=_writer(narrowed) if form.every else None,
+        since=narrowed.since,
+        now=utc_now(),
         filters=narrowed.place,
     )
     return make_response(page, HTTPStatus.UNPROCESSABLE_ENTITY if problem and not is_open else HTTPStatus.OK)
+
+
+def _writer(narrowed: BrowseForm) -> Token | None:
+    """Return the token that wrote all that the list was narrowed to, as far as it can be named."""
+    return find_tokens(session(), credential().user_id, [narrowed.token]).get(narrowed.token)
 
 
 def _where(count: int) -> str:
@@ -206,9 +219,13 @@ def do() -> Response:
     form, now = parse(DoForm, request.form), utc_now()
     if is_incognito(None):
         return leave_for(url_for("browse.index"))
-    value, ids = form.value, _open(form.id)
-    left = len(ids) - _apply(form.act, ids, value, now)
-    session().commit()
+    value, ids = form.value, _open(form.id, _most(form.act))
+    changed = 0
+    for some in portions(ids, bulk.MOST):
+        changed += _apply(form.act, some, value, now)
+        session().commit()
+    # What sums up others may have gone with one of them before its own turn came.
+    left = len(_open(ids, len(ids))) if form.act == "forget" else len(ids) - changed
     if form.act == "move":
         nudge()
     return leave_for(_address("bulk.done", act=form.act, about=value or None, at=now.isoformat(), left=left or None))
@@ -231,7 +248,11 @@ def done() -> Response:
     if form.act == "untag":
         before |= bulk.taken_off(session(), who.user_id, list(changed), form.about, form.at)
     back = _by_origin({each: before[each] for each in changed if each in still}, form.about)
-    slips = [Slip(who.user_id, wording.undo, until, tuple(ids), about) for about, ids in back.items()]
+    slips = [
+        Slip(who.user_id, wording.undo, until, tuple(some), about)
+        for about, ids in back.items()
+        for some in portions(ids, bulk.MOST)
+    ]
     # What a memory replaced moves along with it, and so does what sums up that alone.
     chosen = [each for each, details in changed.items() if details.keys().isdisjoint({"replaced_by", "with"})]
     page = render_template(
@@ -267,6 +288,12 @@ def undo() -> Response:
     ]
     if any(slip.action not in {*WORDINGS, "restore"} for slip in slips):
         raise InvalidError("slip", "undoes nothing of this kind")
+    gone = [each for slip in slips if slip.action == "restore" for each in slip.ids]
+    # In one order for all slips: what sums up comes back after what it sums up.
+    for some in portions(sources_first(session(), who.user_id, gone), bulk.MOST):
+        number += _apply("restore", some, "", now)
+        session().commit()
+    slips = [slip for slip in slips if slip.action != "restore"]
     if len(slips) > 1:
         # All spaces and memories are locked before the first slip is taken back, in the one order that everybody keeps:
         # locked slip by slip, they could be half of a deadlock.
@@ -300,22 +327,28 @@ def _filters() -> BrowseForm:
 
 
 def _chosen(form: AskForm) -> list[UUID]:
-    """Return the memories that were ticked, or all that fit the filters of the page, 500 at most."""
+    """Return the memories that were ticked, or all that fit the filters of the page, `_most` at most."""
     if not form.every:
         return _open(unpack(form.ids))
     now = utc_now()
     narrowed = _filters()
     filters = replace(narrowed.to_filters(now), outside=incognito_spaces() or None)
-    return _open(list_ids(session(), credential().user_id, filters, most=bulk.MOST, now=now, order=narrowed.order))
+    most = _most(form.act)
+    return _open(list_ids(session(), credential().user_id, filters, most=most, now=now, order=narrowed.order), most)
 
 
-def _open(ids: Sequence[UUID]) -> list[UUID]:
-    """Return those that this visitor sees: none of a space that is incognito by default."""
+def _most(act: Act) -> int:
+    """Return how many memories one act is done to."""
+    return MOST_FORGOTTEN if act == "forget" else bulk.MOST
+
+
+def _open(ids: Sequence[UUID], most: int = bulk.MOST) -> list[UUID]:
+    """Return those that this visitor sees, of the first `most`: none of a space that is incognito by default."""
     closed, user_id = incognito_spaces(), credential().user_id
     mine = (
         select(Memory.id, Space.slug)
         .join(Space, (Space.user_id == Memory.user_id) & (Space.id == Memory.space_id))
-        .where(Memory.user_id == user_id, Memory.id.in_(ids[: bulk.MOST]))
+        .where(Memory.user_id == user_id, among(Memory.id, ids[:most]))
     )
     spaces = {row.id: row.slug for row in session().execute(mine)}
     return [each for each in dict.fromkeys(ids) if each in spaces and spaces[each] not in closed]

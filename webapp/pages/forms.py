@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from datetime import date, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from typing import Annotated, Any, Literal, TypeVar, get_origin
+from uuid import UUID
 
 from flask import request
-from pydantic import BaseModel, Field, Json
+from pydantic import AfterValidator, BaseModel, Field, Json
+from pydantic_core import PydanticCustomError
 from werkzeug.datastructures import MultiDict
 
 from memory.drafts.drafts import MAX_TAG_LENGTH, Draft
@@ -57,6 +59,14 @@ ORDERS: dict[Order, str] = {
 }
 
 
+def _as_moment(given: datetime) -> datetime:
+    """Return the moment, in UTC, at which clocks show what is given: those of the reader's zone where it names none."""
+    try:
+        return (given if given.tzinfo is not None else given.replace(tzinfo=zone())).astimezone(UTC)
+    except OverflowError:
+        raise PydanticCustomError("moment", "must be within the calendar") from None
+
+
 class BrowseForm(BaseModel):
     """Which memories to list; `q` are words of theirs, the last of which may still be typed.
 
@@ -69,6 +79,8 @@ class BrowseForm(BaseModel):
     type: MemoryType | None = None
     tag: Line | None = None
     source: Line | None = None
+    token: UUID | None = None
+    since: Annotated[datetime, AfterValidator(_as_moment)] | None = None
     status: MemoryStatus | Literal["any"] = "active"
     embedding: EmbeddingState | None = None
     pinned: bool | None = None
@@ -88,6 +100,8 @@ class BrowseForm(BaseModel):
             type=self.type,
             tag=self.tag,
             source_id=self.source,
+            token_id=self.token,
+            stored_after=self.since,
             status=None if self.status == "any" else self.status,
             embedding=self.embedding,
             pinned=self.pinned,
@@ -99,7 +113,9 @@ class BrowseForm(BaseModel):
 
     def chosen(self) -> dict[str, str]:
         """Return what was chosen, as it stands in a link to the next page."""
-        given = self.model_dump(exclude_none=True, exclude_defaults=True, exclude={"cursor", "ids", "asked"})
+        given = self.model_dump(
+            mode="json", exclude_none=True, exclude_defaults=True, exclude={"cursor", "ids", "asked"}
+        )
         return {name: str(value).lower() if value is True else str(value) for name, value in given.items()}
 
     @property
@@ -108,6 +124,11 @@ class BrowseForm(BaseModel):
         if self.asked:
             return {"asked": self.asked}
         return self.chosen() | ({"cursor": self.cursor} if self.cursor else {})
+
+    @property
+    def since_here(self) -> str:
+        """Return `since` as a field of a form has it, by the clocks of the reader's zone."""
+        return "" if self.since is None else f"{local(self.since, zone()):%Y-%m-%dT%H:%M}"
 
     @property
     def in_order(self) -> str:

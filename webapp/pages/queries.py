@@ -14,7 +14,7 @@ from sqlalchemy import select
 from memory.accounts.accounts import list_tokens
 from memory.conversations.said import said_words
 from memory.lineage.summing_up import summed_up
-from memory.models import Memory, PossibleUpdate, Space, Theme
+from memory.models import Memory, PossibleUpdate, Space, Theme, Token
 from memory.reading.browse import Entry, Filters, Page, get_entry, list_counted, list_ids, possible_updates
 from memory.spaces.sharing import Sharing, found_in_of
 from memory.spaces.spaces import DEFAULT_SPACE, SpaceOffer, offer_spaces
@@ -151,6 +151,17 @@ def actor_name(actor: str) -> str:
         g.names_of_tokens = {token.prefix: token.name for token in list_tokens(session(), credential().user_id)}
     name = g.names_of_tokens.get(prefix, "a token")
     return f"{name} ({prefix}…)"
+
+
+def _called_token(token: Token) -> str:
+    return f"{token.name} ({token.prefix}…)"
+
+
+def offered_tokens(chosen: UUID | None) -> Sequence[tuple[str, str]]:
+    """Return the tokens that a form offers as (id, name), the newest first, the chosen one among them."""
+    known = [(str(token.id), _called_token(token)) for token in list_tokens(session(), credential().user_id)]
+    gone = chosen is not None and str(chosen) not in dict(known)
+    return [*known, *([(str(chosen), "a token of another account")] if gone else [])]
 
 
 def choices(chosen: str | None = None) -> Choices:

@@ -18,11 +18,20 @@ SHOWN = 8
 
 @dataclass(frozen=True, slots=True)
 class Restorables:
-    """How many there are, the latest of them with their spaces, and the slip that brings several back at once."""
+    """How many there are, the latest of them with their spaces, and the slip that brings several back at once.
+
+    The slip names the latest `at_once`, if there are more.
+    """
 
     number: int
     shown: Sequence[tuple[Restorable, str]]
     slip: str
+    at_once: int = 0
+
+    @property
+    def is_all(self) -> bool:
+        """Tell whether the slip brings all of them back."""
+        return self.number <= self.at_once
 
 
 def restorables() -> Restorables:
@@ -32,7 +41,7 @@ def restorables() -> Restorables:
         return Restorables(0, (), "")
     names = space_names(session(), credential().user_id, {each.space_id for each in found[:SHOWN]})
     shown = [(each, names.get(each.space_id, "a space that is gone")) for each in found[:SHOWN]]
-    return Restorables(len(found), shown, _slip(found) if len(found) > 1 else "")
+    return Restorables(len(found), shown, _slip(found) if len(found) > 1 else "", bulk.MOST)
 
 
 def _slip(found: Sequence[Restorable]) -> str:

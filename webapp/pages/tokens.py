@@ -11,9 +11,11 @@ from pydantic import BaseModel, Field, ValidationError
 
 from memory.accounts.accounts import LONGEST_LIFE, SCOPES, create_token, list_tokens, revoke_token
 from memory.errors import InvalidError
+from memory.lineage.writers import count_written
 from memory.spaces.spaces import space_names
 from webapp.api.schemas import Line
 from webapp.context import credential, session, utc_now
+from webapp.operations import incognito_spaces, is_incognito
 from webapp.pages.forms import parse
 from webapp.pages.queries import offered_spaces
 from webapp.pages.visitor import guarded
@@ -78,10 +80,15 @@ def _desk(problem: dict[str, str], *, secret: str = "", name: str = "") -> Respo
     user_id, now = credential().user_id, utc_now()
     tokens = list_tokens(session(), user_id)
     offered = [scope for scope in SCOPES if scope not in {"admin", "service"} or "admin" in credential().scopes]
+    # Incognito keeps the list closed that the number leads to.
+    written = {} if is_incognito(None) else count_written(session(), user_id, outside=incognito_spaces(), now=now)
+    gone = {each: number for each, number in written.items() if each not in {token.id for token in tokens}}
     page = render_template(
         "tokens/index.html",
         tokens=[(token, _state(token.revoked_at, token.usable(now))) for token in tokens],
         names=space_names(session(), user_id, {token.space_id for token in tokens if token.space_id}),
+        written=written,
+        gone=gone,
         spaces=offered_spaces(),
         scopes=[(scope, MEANINGS[scope]) for scope in offered],
         lives=LIVES,
