@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from memory.embedding.base import EmbeddingError, KeyNotSendableError, encodable, unit
 from memory.portions import portions
 from memory.remote.certificates import trusted
+from memory.remote.credentials import without_credentials
 from memory.remote.public_addresses import NotPublicError, addresses_of, is_public, transport_to
 from memory.remote.whole_answers import ENCODINGS, TooLargeError, TooSlowError, pause_asked, read_whole
 
@@ -94,10 +95,11 @@ class HttpEmbedder:
     def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Return one unit row per text: shape (len(texts), dim); (0, dimensions or 0) without texts.
 
-        Raises `EmbeddingError`: transient for time-outs, connection errors, 408, 429 and 5xx, else permanent; away
-        where nobody listens and for 429 and 503.
+        Credentials in them are not sent. Raises `EmbeddingError`: transient for time-outs, connection errors, 408, 429
+        and 5xx, else permanent; away where nobody listens and for 429 and 503.
         """
-        parts = [self._batch(some) for some in portions(encodable(texts), _BATCH)]
+        sent = [without_credentials(text) for text in encodable(texts)]
+        parts = [self._batch(some) for some in portions(sent, _BATCH)]
         if not parts:
             return np.empty((0, self._dimensions or 0), dtype=np.float32)
         expected = self._dimensions or parts[0].shape[1]

@@ -16,6 +16,7 @@ import httpx
 
 from memory.remote.breaker import Breaker
 from memory.remote.certificates import trusted
+from memory.remote.credentials import without_credentials
 from memory.remote.whole_answers import ENCODINGS, TooLargeError, TooSlowError, pause_asked, read_whole
 
 TIMEOUT = 20.0
@@ -72,7 +73,8 @@ class ChatModel:
     def complete(self, instruction: str, text: str, *, max_tokens: int) -> str:
         """Return the model's answer to `text` under `instruction`, of at most about `max_tokens` of its tokens.
 
-        Raises `ChatModelError` for whatever comes between, at once while the endpoint is known to fail.
+        Credentials in the text are not sent. Raises `ChatModelError` for whatever comes between, at once while the
+        endpoint is known to fail.
         """
         return self.ask(instruction, text, str, max_tokens=max_tokens)
 
@@ -110,7 +112,10 @@ class ChatModel:
     def _answer(self, instruction: str, text: str, max_tokens: int) -> str:
         body = {
             "model": self.model,
-            "messages": [{"role": "system", "content": instruction}, {"role": "user", "content": text}],
+            "messages": [
+                {"role": "system", "content": instruction},
+                {"role": "user", "content": without_credentials(text)},
+            ],
             "max_tokens": max_tokens,
             "temperature": 0,
             "stream": False,

@@ -31,6 +31,7 @@ from memory.lineage.wordings import Merged, keep_wordings
 from memory.models import Memory, PossibleUpdate, Space
 from memory.record.journal import record
 from memory.redaction.tombstones import Graveyard, graveyard, refusal
+from memory.remote.credentials import credentials_in
 from memory.spaces.capacity import enforce_capacity
 from memory.spaces.spaces import lock_space
 from memory.spaces.themes import ensure_themes
@@ -288,6 +289,7 @@ def _trace(
         repeat_count=memory.repeat_count,
         pinned=memory.pinned,
         possible_update_of=tuple(n.id for n in neighbours if n.differs_in is not None),
+        credentials=credentials_in(item.draft.text),
     )
 
 

@@ -35,6 +35,8 @@ class Trace:
     pinned: bool = False
     trimmed: tuple[UUID, ...] = ()
     possible_update_of: tuple[UUID, ...] = field(default=())
+    # What kinds of credentials the text seems to hold.
+    credentials: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

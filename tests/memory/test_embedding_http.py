@@ -68,6 +68,11 @@ def test_the_key_travels_as_a_bearer_token(provider: Provider) -> None:
     assert provider.requests[0][2] == "Bearer s3cret"
 
 
+def test_no_credential_is_sent(provider: Provider) -> None:
+    embedder(provider).embed(["CI pushes with ghp_16C7e42F292c6912E7710c838347Ae178B4a."])
+    assert provider.requests[0][3] == {"model": "small", "input": ["CI pushes with [credential]."]}
+
+
 def test_requests_hold_at_most_64_texts(provider: Provider) -> None:
     rows = embedder(provider).embed(["x" * length for length in range(1, 151)])
     assert [len(body["input"]) for *_, body in provider.requests] == [64, 64, 22]

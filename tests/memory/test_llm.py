@@ -55,6 +55,11 @@ def test_a_model_is_asked_in_the_shape_of_openai_and_what_it_says_returned(
     assert endpoint.keys == ["Bearer s3cret"]
 
 
+def test_no_credential_is_sent(model: ChatModel, endpoint: ChatEndpoint) -> None:
+    model.complete("Sum this up.", "CI pushes with ghp_16C7e42F292c6912E7710c838347Ae178B4a.", max_tokens=77)
+    assert endpoint.requests[0]["messages"][1]["content"] == "CI pushes with [credential]."
+
+
 @pytest.mark.parametrize("ending", ["", "/", "/v1", "/v1/", "/v1/chat/completions", "/v1/chat/completions/"])
 def test_an_address_may_be_given_as_people_paste_it(endpoint: ChatEndpoint, ending: str) -> None:
     complete(ChatModel(endpoint.url + ending, "tiny"))

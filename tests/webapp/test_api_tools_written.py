@@ -115,6 +115,12 @@ def test_a_model_is_told_what_to_call_instead(agent, tool, arguments, said):
     assert said in agent.tool(tool, **arguments).json["detail"]
 
 
+def test_an_agent_is_told_that_what_it_adds_holds_a_credential(agent):
+    said = ("CI pushes with ghp_16C7e42F292c6912E7710c838347Ae178B4a", "CI pushes each night")
+    added = [agent.tool("memory_add", type="fact", content=each).json for each in said]
+    assert [each["trace"]["credentials"] for each in added] == [["GitHub token"], []]
+
+
 CALL = re.compile(r"call memory_update with \w+ id and \w+(?: one)? as supersedes")
 
 

@@ -24,6 +24,15 @@ def test_a_stored_memory_comes_back_with_its_trace(writer: FlaskClient) -> None:
         assert part in response.text
 
 
+def test_who_stores_a_credential_is_told_so_there_and_on_its_page(writer: FlaskClient) -> None:
+    told = "It seems to hold a GitHub token."
+    page = writer.post("/remember", data={"text": "CI pushes with ghp_16C7e42F292c6912E7710c838347Ae178B4a"}).text
+    found = re.search(r"/memories/[0-9a-f-]{36}", page)
+    assert found is not None
+    assert (told in page, told in writer.get(found[0]).text) == (True, True)
+    assert "It seems to hold" not in writer.post("/remember", data={"text": TEXT}).text
+
+
 def test_the_trace_says_that_a_full_space_let_another_memory_go(writer: FlaskClient, ada) -> None:
     stored(ada, "The kettle is new.")
     settings = {"name": "Default", "soft_cap": "1", "retention_days": "180", "memory_enabled": "true"}

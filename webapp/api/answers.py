@@ -198,6 +198,9 @@ class TraceAnswer(BaseModel):
     pinned: bool
     possible_update_of: list[str]
     trimmed: list[str]
+    credentials: list[str] = Field(
+        description="What kinds of credentials the text seems to hold, as GitHub token; whoever may read it has them."
+    )
 
 
 class OutcomeAnswer(BaseModel):

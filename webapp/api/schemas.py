@@ -596,6 +596,7 @@ def outcome_json(outcome: Outcome) -> dict[str, Any]:
             "pinned": trace.pinned,
             "possible_update_of": [str(i) for i in trace.possible_update_of],
             "trimmed": [str(i) for i in trace.trimmed],
+            "credentials": list(trace.credentials),
         },
     }
 

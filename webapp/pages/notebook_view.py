@@ -20,6 +20,7 @@ from memory.notebooks.marks import marked
 from memory.reading.browse import Entry, get_entry
 from memory.redaction.blanking import title_of
 from memory.redaction.redaction import REDACTED, Secrets, secrets_of
+from memory.remote.credentials import credentials_in
 from memory.spaces.spaces import DEFAULT_SPACE
 from memory.texts.fingerprints import normalise
 from memory.writing.trace import Neighbour, Outcome, Trace
@@ -327,6 +328,7 @@ def _outcome(output: dict[str, Any], memory_id: UUID | None, entry: Entry | None
         repeat_count=output["repeat_count"],
         pinned=memory.pinned if memory else output["pinned"],
         trimmed=tuple(UUID(int=0) for _ in range(output["trimmed"])),
+        credentials=credentials_in(memory.text) if memory else (),
     )
     vector = told_vector(entry.embedding) if entry else "none"
     return Outcome(memory_id, output["outcome"], vector, trace, output["refusal"])

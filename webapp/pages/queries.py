@@ -16,6 +16,7 @@ from memory.conversations.said import said_words
 from memory.lineage.summing_up import summed_up
 from memory.models import Memory, PossibleUpdate, Space, Theme, Token
 from memory.reading.browse import Entry, Filters, Page, get_entry, list_counted, list_ids, possible_updates
+from memory.remote.credentials import credentials_in
 from memory.spaces.sharing import Sharing, found_in_of
 from memory.spaces.spaces import DEFAULT_SPACE, SpaceOffer, offer_spaces
 from memory.spaces.themes import check_theme, list_themes
@@ -98,6 +99,11 @@ class Opened:
     summaries: Sequence[Memory]
     # By which of its tags it is found in other spaces as well.
     shares: Sequence[Sharing]
+
+    @property
+    def credentials(self) -> Sequence[str]:
+        """Return what kinds of credentials its text seems to hold."""
+        return credentials_in(self.entry.memory.text)
 
 
 @dataclass(frozen=True, slots=True)
