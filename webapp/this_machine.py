@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ipaddress
+from urllib.parse import urlsplit
 
 from flask import request
 
@@ -19,3 +20,15 @@ def comes_from_here() -> bool:
         return False
     # A server that listens on [::] sees IPv4 callers so.
     return (getattr(address, "ipv4_mapped", None) or address).is_loopback
+
+
+def names_this_machine(host: str) -> bool:
+    """Tell whether an address, as `localhost:8765`, is one that only this machine itself has.
+
+    A page of another site may have its own name lead to this machine: the server is then asked by that name.
+    """
+    name = urlsplit(f"//{host}").hostname or ""
+    try:
+        return ipaddress.ip_address(name).is_loopback
+    except ValueError:
+        return name == "localhost" or name.endswith(".localhost")

@@ -10,9 +10,11 @@ from datetime import timedelta
 import pytest
 from api_agent import NOBODYS_ID, Agent, add_space, embed, rows
 from recorded_calls import CONVERSATION, SPACE, converse
+from sqlalchemy import text
 
 from tasks.app import configure
 from webapp import ratelimit
+from webapp.context import session
 from webapp.factory import create_app
 from webapp.tools import TOOLS
 
@@ -256,6 +258,18 @@ def test_a_failure_of_ours_is_told_the_model_without_its_words(app, client, ada,
     assert (failed, json.loads(text)["status"], "secret" in text) == (True, 500, False)
 
 
+def test_a_tool_that_loses_the_database_answers_as_by_its_own_address(client, ada, monkeypatch):
+    def lost(_arguments):
+        session().execute(text("SELECT pg_terminate_backend(pg_backend_pid())"))
+
+    for tool in ("memory_search", "memory_get"):
+        monkeypatch.setitem(TOOLS, tool, replace(TOOLS[tool], run=lost))
+    failed, told = call(client, ada.headers, "memory_search", query="bees")
+    assert (failed, json.loads(told)) == (False, Agent(client, ada.headers).tool("memory_search", query="bees").json)
+    failed, told = call(client, ada.headers, "memory_get", item_id=NOBODYS_ID)
+    assert (failed, json.loads(told)["status"]) == (True, 503)
+
+
 def test_a_call_is_recorded_as_any_other(client, ada):
     talk, _ = converse(ada, add_space(ada, "work"))
     call(client, {**ada.headers, CONVERSATION: talk}, "memory_add", type="fact", content=BEES)
@@ -346,6 +360,25 @@ def test_nothing_is_streamed_and_there_is_no_session_to_end(client, ada, method)
 )
 def test_another_sites_page_is_refused(client, ada, headers, status):
     assert send(client, {**ada.headers, **headers}, message("ping")).status_code == status
+
+
+@pytest.mark.parametrize(
+    ("host", "more", "status"),
+    [
+        ("evil.example", {}, 403),
+        ("localhost.evil.example:8765", {}, 403),
+        ("127.0.0.1:8765", {}, 200),
+        ("[::1]:8765", {}, 200),
+        # From elsewhere, or by a proxy: a name that was set up for this server.
+        ("memory.example", {"X-Forwarded-For": "192.0.2.7"}, 200),
+    ],
+)
+def test_a_page_whose_name_leads_here_is_refused(client, ada, host, more, status):
+    """DNS rebinding: for the browser the page and the server are one site."""
+    headers = {**ada.headers, "Host": host, "Sec-Fetch-Site": "same-origin", **more}
+    assert send(client, {**headers, "Origin": f"http://{host}"}, message("ping")).status_code == status
+    # What is no browser may come by any name.
+    assert send(client, {**ada.headers, "Host": host, **more}, message("ping")).status_code == 200
 
 
 @pytest.mark.parametrize("body", [b"", b"{", b"\xff\xfe", b"[" * 100_000, b'{"jsonrpc": "2.0"'])

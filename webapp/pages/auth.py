@@ -11,10 +11,10 @@ from flask import Blueprint, Response, flash, make_response, redirect, render_te
 from memory.accounts.accounts import check_password
 from memory.record.journal import record
 from webapp.context import session, utc_now
-from webapp.demo_login import is_demo, is_open_at
+from webapp.demo_login import is_demo
 from webapp.pages.tries import COOKIE, WINDOW, give_back, know_again, too_many
 from webapp.pages.visitor import local_path, log_out, sign_in
-from webapp.this_machine import comes_from_here
+from webapp.this_machine import comes_from_here, names_this_machine
 
 logger = logging.getLogger(__name__)
 
@@ -37,7 +37,7 @@ def check() -> Response:
     email, now = request.form.get("email", "").replace("\x00", ""), utc_now()
     password, browser = request.form.get("password", ""), request.cookies.get(COOKIE, "")
     # The address of the connection counts too, as a client chooses what it sends as Host.
-    if is_demo(email, password) and not (is_open_at(request.host) and comes_from_here()):
+    if is_demo(email, password) and not (names_this_machine(request.host) and comes_from_here()):
         return _form(DEMO_ELSEWHERE, HTTPStatus.FORBIDDEN)
     if too_many(email, request.remote_addr, now, browser):
         return _form("These were too many tries. Wait five minutes, then try again.", HTTPStatus.TOO_MANY_REQUESTS)
