@@ -45,6 +45,10 @@ class ServerFolderError(ServerError):
     """No server can be started in the folder as it is; the message says what to do."""
 
 
+class BackupError(RuntimeError):
+    """There is no backup; the message says why, and what to do."""
+
+
 def first_line(error: BaseException) -> str:
     """Return how an error's text begins, or what it is where it has none: drivers say the rest over many lines.
 

@@ -76,14 +76,14 @@ def move_up(made: Path, whole: Path) -> None:
     for each in made.iterdir():
         if each.name != VERSION_FILE:
             each.rename(whole / each.name)
-    _sync(whole)
+    sync(whole)
     (made / VERSION_FILE).rename(whole / VERSION_FILE)
-    _sync(whole)
+    sync(whole)
 
 
-def _sync(folder: Path) -> None:
-    """Have the names in a folder written to the disk, where its file system can be asked for that."""
-    descriptor = os.open(folder, os.O_RDONLY)
+def sync(path: Path) -> None:
+    """Have a file, or the names in a folder, written to the disk, where its file system can be asked for that."""
+    descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)
     except OSError as error:

@@ -8,7 +8,7 @@ import click
 
 from config import ConfigError
 from memory.ending import end_at_sigterm
-from memory.errors import DomainError, ServerError, first_line
+from memory.errors import BackupError, DomainError, ServerError, first_line
 from webapp.cli.lazy import Lazy, LazyGroup
 from webapp.logs import set_up_logging
 
@@ -18,6 +18,7 @@ COMMANDS = {
         "webapp.cli.backfill:backfill",
         "Embed everything that waits, and read it for names, tags and facts, with progress bars.",
     ),
+    "backup": Lazy("webapp.cli.backup:backup", "Copy the data folder while the server runs, checked and whole."),
     "bench": Lazy(
         "evals.cli:bench_group", "Measure how fast this machine searches and embeds, in a database of its own."
     ),
@@ -47,7 +48,7 @@ class Commands(LazyGroup):
         """Run a command."""
         try:
             return super().invoke(ctx)
-        except (ConfigError, DomainError, ServerError) as error:
+        except (BackupError, ConfigError, DomainError, ServerError) as error:
             raise click.ClickException(str(error)) from error
         except (UnicodeDecodeError, UnicodeEncodeError) as error:
             # What was given is not quoted: it may be a password, and only who gave it knows.
