@@ -146,3 +146,9 @@ def unknown_in(line: str) -> list[str]:
 @pytest.mark.parametrize("name", DOCS)
 def test_every_command_that_a_page_names_is_there_with_its_options(name: str) -> None:
     assert [(line, wrong) for line in lines_of_commands(DOCS[name]) if (wrong := unknown_in(line))] == []
+
+
+@pytest.mark.parametrize("unit", sorted((ROOT / "deploy").glob("*.service")), ids=lambda unit: unit.stem)
+def test_a_unit_starts_a_command_that_is_there_with_its_options(unit: Path) -> None:
+    (started,) = re.findall(r"^ExecStart=/opt/commonplace/.venv/bin/commonplace (.+)$", unit.read_text(), re.MULTILINE)
+    assert unknown_in(started) == []
