@@ -18,7 +18,7 @@ COMMANDS = {
         "webapp.cli.backfill:backfill",
         "Embed everything that waits, and read it for names, tags and facts, with progress bars.",
     ),
-    "backup": Lazy("webapp.cli.backup:backup", "Copy the data folder while the server runs, checked and whole."),
+    "backup": Lazy("webapp.cli.backup:backup", "Copy the data folder to FOLDER while the server runs."),
     "bench": Lazy(
         "evals.cli:bench_group", "Measure how fast this machine searches and embeds, in a database of its own."
     ),
