@@ -255,6 +255,7 @@ def test_all_that_a_token_wrote_is_forgotten_by_one_act_and_comes_back_by_one(
     assert "Forget 22 memories?" in asked.text
     assert "All of it was first written by another." in asked.text
     assert "It can still write" in asked.text
+    assert (f"They go {most} at a time" in asked.text) == (most == 6)
     form = {name: hidden(asked, name) for name in ("id", "act", "about")}
     done = led(browser, browser.post("/memories/bulk/do", data=form))
     # Where the portions divide them, a summary may go with what it sums up before its own turn comes.

@@ -94,6 +94,7 @@ def test_a_token_says_how_much_it_wrote_and_leads_there(app, browser, ada, bob):
     agent = Agent(app.test_client(), ada.headers)
     kept, archived, _ = (agent.store(f"Of the {what}") for what in ("loom", "yarn", "wool"))
     agent.patch(f"{ENTRIES}/{archived}", {"status": "archived"})
+    token_id = agent.entry(kept)["token"]["id"]
     page = browser.get("/tokens").text
     listed = follow(browser, page, "3 memories")
     assert (f"/memories/{kept}" in listed, f"/memories/{archived}" in listed) == (True, True)
@@ -101,6 +102,10 @@ def test_a_token_says_how_much_it_wrote_and_leads_there(app, browser, ada, bob):
     assert ">3 memories<" not in browser.get("/tokens").text
     stranger = at_browser(app, bob)
     assert "memories</a>" not in stranger.get("/tokens").text
+    Agent(app.test_client(), bob.headers).store("Of Bob")
+    told = stranger.get("/memories", query_string={"status": "any", "token": token_id}).text
+    assert "No memory fits these filters." in " ".join(told.split())
+    assert ada.token[:11] not in told
 
 
 def test_a_token_is_still_named_when_its_space_is_gone(app, browser, ada):

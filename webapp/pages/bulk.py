@@ -190,6 +190,7 @@ def ask() -> Response:
         own=ids[0] if form.own else None,
         items=items,
         most=_most(form.act),
+        at_once=bulk.MOST,
         in_order=narrowed.in_order,
         writer=_writer(narrowed) if form.every else None,
         since=narrowed.since,
