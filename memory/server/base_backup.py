@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import re
 import shutil
 import subprocess
+from fnmatch import fnmatch
 from pathlib import Path
 
 import psutil
@@ -36,13 +38,28 @@ def take(server: EmbeddedServer, folder: Path, held: int) -> None:
     said = _run("pg_basebackup", [*options, "-D", str(folder)], held)
     if said is not None:
         raise BackupError(_reason(said))
-    complaint = _run("pg_verifybackup", ["--quiet", "--exit-on-error", str(folder)], held)
-    if complaint is not None:
-        raise BackupError(f"what was written is not what was read: {_first_complaint(complaint)}")
     for pattern in OF_THE_RUNNING:
         for each in folder.glob(pattern):
             shutil.rmtree(each) if each.is_dir() else each.unlink()
+    check(folder, held)
     _give_over(folder)
+
+
+def check(folder: Path, *held: int) -> None:
+    """Raise `BackupError` unless each file of a copy is as the server has sent it. For `held` see `take`."""
+    try:
+        sent = json.loads((folder / "backup_manifest").read_text(encoding="utf-8"))["Files"]
+    except (OSError, ValueError) as error:
+        raise BackupError(
+            f"{folder} has no list of its files that can be read: it is no backup, or a damaged one"
+        ) from error
+    if not is_untouched(folder):
+        raise BackupError(f"a server was started on {folder}: it is a data folder now, and no backup")
+    paths = [str(each.get("Path", "")) for each in sent]
+    ignored = [f"--ignore={path}" for path in paths if any(fnmatch(path, pattern) for pattern in OF_THE_RUNNING)]
+    said = _run("pg_verifybackup", ["--quiet", "--exit-on-error", *ignored, str(folder)], *held)
+    if said is not None:
+        raise BackupError(f"{folder} is not as it was written: {_first_complaint(said)}")
 
 
 def is_untouched(folder: Path) -> bool:
@@ -69,11 +86,11 @@ def _give_over(folder: Path) -> None:
                 os.chown(path, account, -1)
 
 
-def _run(program: str, options: list[str], held: int) -> str | None:
+def _run(program: str, options: list[str], *held: int) -> str | None:
     """Run a program of the server; return what it says where it fails, else None."""
     command = [str(POSTGRES_BIN_PATH / program), *options]
     with subprocess.Popen(  # noqa: S603 - the library's own program
-        command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, pass_fds=[held]
+        command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, pass_fds=held
     ) as process:
         try:
             said = process.communicate()[1].decode(errors="replace")

@@ -22,7 +22,6 @@ from secrets_of_tests import SECRET
 
 from memory.keys import Keys
 from memory.server.embedded import EmbeddedServer, server_account
-from memory.server.library import POSTGRES_BIN_PATH
 from memory.storage.database import from_owner_url
 
 pytestmark = pytest.mark.slow
@@ -128,6 +127,26 @@ def test_a_backup_is_a_data_folder_without_what_belongs_to_the_running_one(back_
     assert {each.stat().st_uid for each in database.rglob("*")} == {server_account()}
 
 
+def test_a_backup_is_checked_later_and_what_it_has_lost_is_told(back_up, place):
+    whole = place / "whole"
+    back_up(whole)
+    as_written = [f"{whole} is as it was written: every file of its database was read."]
+    assert back_up(whole, "--check") == (0, as_written, [])
+    control = whole / "postgres" / "global" / "pg_control"
+    content = control.read_bytes()
+    control.write_bytes(content[:-1] + b"x")
+    lost = f'Error: {whole}/postgres is not as it was written: checksum mismatch for file "global/pg_control"'
+    assert back_up(whole, "--check") == (1, [], [lost])
+    control.unlink()
+    lost = f'Error: {whole}/postgres is not as it was written: "global/pg_control" is present in the manifest but not '
+    assert back_up(whole, "--check")[2][0].startswith(lost)
+    (whole / "postgres" / "backup_label").unlink()
+    used = f"Error: a server was started on {whole}/postgres: it is a data folder now, and no backup"
+    assert back_up(whole, "--check") == (1, [], [used])
+    (none,) = back_up(place, "--check")[2]
+    assert none.startswith(f"Error: {place}/postgres has no list of its files that can be read")
+
+
 def test_a_backup_of_what_does_not_run_is_made_of_it_and_it_does_not_run_after(back_up, place):
     back_up(place / "first")
     status, out, err = back_up(place / "second", at=place / "first")
@@ -179,6 +198,12 @@ def test_it_wants_to_be_told_one_place(back_up, arguments):
     assert (status, err[-1][:33]) == (2, "Error: name either a FOLDER or, w")
 
 
+@pytest.mark.parametrize("arguments", [["--check"], ["one", "--into", ".", "--check"]])
+def test_one_folder_is_checked(back_up, arguments):
+    status, _, err = back_up(*arguments)
+    assert (status, err[-1]) == (2, "Error: name the FOLDER to --check, and nothing else")
+
+
 def test_a_database_that_has_lost_a_page_is_told_and_not_copied(back_up, home, place, server):
     with psycopg.connect(server.url, autocommit=True) as connection:
         connection.execute("CHECKPOINT")
@@ -198,20 +223,27 @@ def test_a_database_that_has_lost_a_page_is_told_and_not_copied(back_up, home, p
     assert line.startswith(f"Error: the database is damaged, as by a failing disk: ./{path} is not what was written.")
 
 
-@pytest.mark.parametrize("reached", ["postgres/PG_VERSION", "secret.key"])
-def test_a_killed_backup_leaves_nothing_that_looks_whole_and_the_next_one_clears_it_away(back_up, home, place, reached):
+def test_a_killed_backup_leaves_nothing_that_looks_whole_and_the_next_one_clears_it_away(back_up, home, place):
     whole, partial = place / "whole", place / "whole.partial"
-    with backing_up(home, whole) as process:
-        wait_for((partial / reached).exists)
-        process.send_signal(signal.SIGKILL)
-        process.wait()
-    assert os.listdir(place) == ["whole.partial"]
-    # What it had started may take a moment to notice.
-    wait_for(lambda: not is_held(partial / "lock"))
+    for reached in ("postgres/PG_VERSION", "postgres/backup_manifest"):
+        with backing_up(home, whole) as process:
+            wait_for((partial / reached).exists)
+            process.send_signal(signal.SIGSTOP)
+            begun = psutil.Process(process.pid).children()
+            for each in begun:
+                each.suspend()
+            process.kill()
+            process.wait()
+        assert os.listdir(place) == ["whole.partial"]
+        # What it had started goes on for a moment, and must not write into the next one.
+        assert is_held(partial / "lock") or reached != "postgres/PG_VERSION"
+        for each in begun:
+            each.resume()
+        wait_for(lambda: not is_held(partial / "lock"))
     status, out, err = back_up(whole)
     assert (status, out[0], err) == (0, f"Removed what was left in {partial}: what wrote it was killed.", [])
     assert os.listdir(place) == ["whole"]
-    assert verified(whole)
+    assert back_up(whole, "--check")[0] == 0
 
 
 def is_held(lock):
@@ -221,12 +253,6 @@ def is_held(lock):
         except BlockingIOError:
             return True
     return False
-
-
-def verified(folder):
-    ignored = [f"--ignore={name}" for name in (".handle_pids.json", ".s.PGSQL.5432.lock", "log")]
-    command = [POSTGRES_BIN_PATH / "pg_verifybackup", *ignored, folder / "postgres"]
-    return subprocess.run(command, capture_output=True, check=False).returncode == 0
 
 
 def test_a_backup_that_is_told_to_end_leaves_nothing(home, place):
@@ -269,7 +295,7 @@ def test_of_backups_that_are_named_by_the_time_the_newest_are_kept(back_up, plac
     # The clock was ahead once: what was made last is never taken for the oldest.
     started, newest, ahead, other = sorted(os.listdir(place))
     assert (started, ahead, other) == (whole["20240103"].name, whole["29990101"].name, "notes")
-    assert verified(place / newest)
+    assert back_up(place / newest, "--check")[0] == 0
 
 
 def test_a_secret_key_that_the_server_does_not_have_is_not_in_the_backup(back_up, home, place, server):

@@ -11,6 +11,7 @@ from pathlib import Path
 import click
 
 import config
+from config import Settings
 from evals import bench_record, runs
 from memory.clock import utc_now
 from memory.errors import BackupError
@@ -41,19 +42,22 @@ _ELSEWHERE = (
 @click.argument("folder", type=_PLACE, required=False)
 @click.option("--into", type=_PLACE, help="Name the folder by the time, in this one.")
 @click.option("--keep", type=click.IntRange(1), help="Of those in there keep so many, the newest; by default all.")
-def backup(folder: Path | None, into: Path | None, keep: int | None) -> None:
+@click.option("--check", is_flag=True, help="Write nothing: tell whether FOLDER is still as it was written.")
+def backup(folder: Path | None, into: Path | None, keep: int | None, check: bool) -> None:
     """Copy the data folder to FOLDER while the server runs.
 
     FOLDER is there only once it is whole, checked and on the disk, and is a data folder itself.
     """
+    if check:
+        if folder is None or into is not None:
+            raise click.UsageError("name the FOLDER to --check, and nothing else")
+        base_backup.check(folder / DATABASE)
+        click.echo(f"{folder} is as it was written: every file of its database was read.")
+        return
     if (folder is None) == (into is None) or (keep is not None and into is None):
         raise click.UsageError("name either a FOLDER or, with --into, one to make it in; --keep needs --into")
     settings = config.load()
-    if settings.database_url is not None:
-        kept = settings.home / KEY
-        raise BackupError(_ELSEWHERE.format(key=f", which is {kept}" if kept.exists() else ""))
-    if not _has_database(settings.home):
-        raise BackupError(f"there is no database in {settings.home} yet: does COMMONPLACE_HOME name the right folder?")
+    _check_database(settings)
     folder = _place(settings.home, folder or (into or Path()) / utc_now().strftime(_STAMP))
     store = open_store(settings)
     try:
@@ -68,6 +72,15 @@ def backup(folder: Path | None, into: Path | None, keep: int | None) -> None:
         raise BackupError(f"cannot write {folder}: {error.args[0][0][2]}") from error
     except OSError as error:
         raise BackupError(f"cannot write {folder}: {error.strerror}") from error
+
+
+def _check_database(settings: Settings) -> None:
+    """Raise `BackupError` where the data folder has no database."""
+    if settings.database_url is not None:
+        kept = settings.home / KEY
+        raise BackupError(_ELSEWHERE.format(key=f", which is {kept}" if kept.exists() else ""))
+    if not _has_database(settings.home):
+        raise BackupError(f"there is no database in {settings.home} yet: does COMMONPLACE_HOME name the right folder?")
 
 
 def _has_database(home: Path) -> bool:
