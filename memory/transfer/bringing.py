@@ -57,8 +57,8 @@ def bring_in(
     _check_room(session, space, len(new), now)
     counts = Counter(there=len(drafts) - len(new))
     # Before the others come, as what is new in a file and nearly says the same is not to be merged into it.
-    ids = list(gone(session, user_id, slug, drafts, whole))
-    counts["archived"] = len(set_status_many(session, user_id, ids, "archived", keys=keys, now=now, actor=actor))
+    if ids := list(gone(session, user_id, slug, drafts, whole)):
+        counts["archived"] = len(set_status_many(session, user_id, ids, "archived", keys=keys, now=now, actor=actor))
     for at in range(0, len(new), AT_ONCE):
         some = new[at : at + AT_ONCE]
         counts.update(

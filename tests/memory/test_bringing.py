@@ -98,3 +98,13 @@ def test_what_others_have_is_not_there(brought, bobs_book, texts):
     bobs_book.write("Rent is 900")
     assert brought("Rent is 900") == {"there": 0, "created": 1}
     assert texts() == ["Rent is 900"]
+
+
+def test_what_others_and_other_spaces_have_of_the_same_files_is_not_archived(brought, book, bobs_book, second_space):
+    mine = Draft("The shed has no key", source_ids=("notes/home.md",))
+    bobs_book.do(bring_in, "default", [mine], soft_cap=None)
+    brought(mine, space=second_space)
+    brought(mine)
+    assert brought("The shed has two keys", whole=["notes/"]) == {"there": 0, "archived": 1, "created": 1}
+    left = "SELECT count(*) FROM memories WHERE text = 'The shed has no key' AND status = 'active'"
+    assert (book.one(left), bobs_book.one(left)) == (1, 1)
