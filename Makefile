@@ -47,21 +47,20 @@ up: .venv/installed ## Start everything on http://127.0.0.1:8765
 # Two threads that compute wait for each other by spinning, on the core that another process of the tests could use.
 TEST := $(COMPILED) OMP_NUM_THREADS=1 $(BIN)/python -m pytest
 
-# In so many processes more than there are cores, as tests also wait; each file in one of them, each process with a database
-# of its own. Tests sort their files themselves.
-SHARED = --dist loadfile --no-loadscope-reorder -n $$(($$(getconf _NPROCESSORS_ONLN) + $(1)))
+# In one process more than there are cores, as tests also wait; each file in one of them, each process with a database of
+# its own. Tests sort their files themselves.
+SHARED := -n $$(($$(getconf _NPROCESSORS_ONLN) + 1)) --dist loadfile --no-loadscope-reorder
 
 test: .venv/installed-dev ## Run every test but the slow ones
-	$(TEST) -m "not slow" $(call SHARED,1) $(PYTEST_ARGS)
+	$(TEST) -m "not slow" $(SHARED) $(PYTEST_ARGS)
 
 test-slow: test-alone test-beside ## Run the slow tests: browser, processes, training, kills, load, real data
 
 test-alone: .venv/installed-dev ## Those of them that have to be in time, with the machine for themselves
 	$(TEST) tests/slow $(PYTEST_ARGS)
 
-# In more of them, as browsers, servers and commands are waited for longest.
 test-beside: .venv/installed-dev ## All others of them
-	$(TEST) -m slow --ignore tests/slow $(call SHARED,3) $(PYTEST_ARGS)
+	$(TEST) -m slow --ignore tests/slow $(SHARED) $(PYTEST_ARGS)
 
 screenshots: .venv/installed-dev ## Make pictures of every page into docs/screens
 	$(BIN)/python -m pytest -q tests/e2e/screens.py
