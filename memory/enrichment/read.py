@@ -9,6 +9,7 @@ from memory.enrichment.detectors import detect_names
 from memory.enrichment.findings import Findings
 from memory.enrichment.model import findings_by_model
 from memory.enrichment.phrases import key_phrases
+from memory.remote.credentials import without_credentials
 from memory.remote.llm import ChatModel, ChatModelError
 
 logger = logging.getLogger(__name__)
@@ -17,8 +18,10 @@ logger = logging.getLogger(__name__)
 def read_texts(texts: Sequence[str], chat_model: ChatModel | None) -> list[Findings | None]:
     """Return what each text is about: by the language model where one is set and answers, else by the rules.
 
-    None stands for a text that cannot be read. Takes time and holds nothing: call it outside of any transaction.
+    None stands for a text that cannot be read. Credentials are read by neither: one is no name, nor a tag to show in
+    lists. Takes time and holds nothing: call it outside of any transaction.
     """
+    texts = [without_credentials(text) for text in texts]
     found: list[Findings | None] = [None] * len(texts)
     left = list(range(len(texts)))
     if chat_model is not None:

@@ -47,6 +47,12 @@ def test_a_memory_gets_names_as_tags_and_the_mean_confidence(desk):
     assert 0.5 < memory.metadata_confidence <= 1
 
 
+def test_a_credential_is_no_tag(desk):
+    memory = read(desk, "The deploy key is ghp_16C7e42F292c6912E7710c838347Ae178B4a")
+    assert "credential" in memory.derived_tags
+    assert not [tag for tag in memory.derived_tags if "ghp" in tag]
+
+
 def _switch(desk, space="default", *, on):
     with desk.book.session() as session:
         update_space(session, desk.user_id, space, {"memory_enabled": on}, now=utc_now(), actor="test")
