@@ -25,7 +25,7 @@ def test_a_stored_memory_comes_back_with_its_trace(writer: FlaskClient) -> None:
 
 
 def test_who_stores_a_credential_is_told_so_there_and_on_its_page(writer: FlaskClient) -> None:
-    told = "It seems to hold a GitHub token."
+    told = "It seems to hold a credential (GitHub token)."
     page = writer.post("/remember", data={"text": "CI pushes with ghp_16C7e42F292c6912E7710c838347Ae178B4a"}).text
     found = re.search(r"/memories/[0-9a-f-]{36}", page)
     assert found is not None
