@@ -10,13 +10,12 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
-from api_server import served
 
 from memory.clock import utc_now
 from memory.drafts.drafts import Draft
@@ -28,12 +27,6 @@ FOLDER = Path(__file__).parents[2] / "integrations"
 PROGRAM = FOLDER / "claude_code.py"
 PREFERENCE = "I prefer uv over pip for Python projects"
 SESSION = "5f0c2b9e-1d36-4c1e-9a63-0f2b6f2f8f0e"
-
-
-@pytest.fixture(scope="module")
-def base_url(app) -> Iterator[str]:
-    with served(app) as url:
-        yield url
 
 
 @dataclass

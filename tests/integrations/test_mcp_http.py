@@ -6,13 +6,12 @@ import asyncio
 import json
 import os
 import re
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, TypeVar
 
 import pytest
-from api_server import served
 
 from webapp.tools import TOOLS
 
@@ -24,12 +23,6 @@ SHOWN = "http://127.0.0.1:8765"
 PREFERENCE = "I prefer uv over pip for Python projects"
 NEWEST = "2026-07-28"
 T = TypeVar("T")
-
-
-@pytest.fixture(scope="module")
-def base_url(app) -> Iterator[str]:
-    with served(app) as url:
-        yield url
 
 
 def alone(coroutine: Callable[[], Awaitable[T]]) -> T:

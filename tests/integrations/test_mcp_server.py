@@ -29,12 +29,6 @@ PREFERENCE = "I prefer uv over pip for Python projects"
 T = TypeVar("T")
 
 
-@pytest.fixture(scope="module")
-def base_url(app) -> Iterator[str]:
-    with served(app) as url:
-        yield url
-
-
 def connected(base_url: str, token: str, use: Callable[[Any], Awaitable[T]], **more: str) -> T:
     """Start the program as the README has clients start it, with `more` in its environment, and use what it serves."""
     section = (FOLDER / "README.md").read_text().partition("\n## Hooks of Claude Code\n")[0]

@@ -21,7 +21,6 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import pytest
-from api_server import served
 
 from memory.clock import utc_now
 from memory.drafts.drafts import Draft
@@ -96,12 +95,6 @@ def model() -> Iterator[Model]:
     yield server
     server.shutdown()
     server.server_close()
-
-
-@pytest.fixture(scope="module")
-def base_url(app) -> Iterator[str]:
-    with served(app) as url:
-        yield url
 
 
 @dataclass
