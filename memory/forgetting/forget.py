@@ -16,12 +16,11 @@ from memory.errors import NotFoundError
 from memory.forgetting.purge import purge_held, redact_all
 from memory.ids import among
 from memory.keys import Keys
-from memory.lineage.revisions import texts_of
-from memory.lineage.summing_up import places_of_both, summaries_of
+from memory.lineage.summing_up import places_of_both, sources_of, summaries_of
 from memory.models import Forgotten, Memory
 from memory.reading.browse import get_memory
 from memory.record.journal import record, release_calls
-from memory.redaction.forgotten_rows import ALONG, LINKS, Row, forgotten_row, texts_in, untied_rows
+from memory.redaction.forgotten_rows import ALONG, LINKS, Row, forgotten_rows, texts_in, untied_rows
 from memory.redaction.tombstones import bury, undo_until
 from memory.spaces.spaces import lock_spaces, lock_spaces_of, lock_tied
 from memory.storage.unsynchronised import run_unsynchronised
@@ -66,7 +65,7 @@ def forget(
     wanted = {memory_id, *summaries_of(session, user_id, [memory_id])}
     if memory not in lock_tied(session, user_id, wanted, spaces):
         raise NotFoundError("there is no such memory")
-    forgetting, texts = forget_locked(session, memory, keys=keys, now=now, actor=actor, undo=undo)
+    [forgetting], texts = forget_locked(session, user_id, [memory], keys=keys, now=now, actor=actor, undo=undo)
     # Cached vectors come last, after all that tells of the memory, as in a purge.
     drop_cached(session, user_id, texts, keys)
     return forgetting
@@ -74,50 +73,74 @@ def forget(
 
 def forget_locked(
     session: Session,
-    memory: Memory,
+    user_id: UUID,
+    memories: Sequence[Memory],
     *,
     keys: Keys,
     now: datetime,
     actor: str,
     undo: timedelta | None,
-    along: UUID | None = None,
-    apart: Collection[UUID] = (),
-) -> tuple[Forgetting, list[str]]:
-    """Do as `forget` does with a memory that the caller has locked with its space; return also all texts that it said.
+) -> tuple[list[Forgetting], list[str]]:
+    """Do as `forget` does with memories that the caller has locked with their spaces; return also all texts they said.
 
-    Summaries that name it as a source are forgotten along with it, except those `apart`, which the caller forgets by
-    themselves; the caller has locked them as well. `along` is set only for such a summary: it is the memory that the
-    summary goes with. The caller drops the texts from the caches, for all that is forgotten in one go: cached vectors
-    are locked last (`memory.locks`).
+    Summaries of them are forgotten along, unless they are among them; the caller has locked these as well. The caller
+    drops the texts from the caches, for all that is forgotten in one go: cached vectors are locked last
+    (`memory.locks`).
     """
-    user_id, memory_id, replaced = memory.user_id, memory.id, memory.supersedes
-    # Summaries go before the memory: once that is gone, nobody could tell which they are.
-    found = () if along else summaries_of(session, user_id, [memory_id])
-    summaries: dict[UUID, UUID] = {}
-    said: list[str] = []
-    for each in found:
-        if each in apart:
-            continue
-        summary = session.get_one(Memory, (user_id, each))
-        summaries[each] = summary.space_id
-        said += forget_locked(session, summary, keys=keys, now=now, actor=actor, undo=undo, along=memory_id)[1]
-    others = texts_of(session, user_id, [memory_id])
-    bury(session, {memory_id: [memory.text, *others]}, keys, now, user_id=user_id, space_id=memory.space_id)
-    texts = [memory.text, *others]
-    until = None
+    if not memories:
+        return [], []
+    # Summaries are looked for before the memories go: after that, nobody could tell which they are.
+    along = _along(session, user_id, memories)
+    gone = [*along, *memories]
+    rows = (untied_rows if undo is None else forgotten_rows)(session, user_id, gone)
+    for summary, memory_id in along.items():
+        rows[summary.id][LINKS][ALONG] = str(memory_id)
+    said = _bury(session, user_id, {memory: memory.space_id for memory in gone}, rows, keys, now)
+    if undo is None:
+        redact_all(session, user_id, list(rows), said)
+    _take_out(session, user_id, gone)
     if undo is not None:
-        row = forgotten_row(session, memory)
-        row[LINKS] |= {ALONG: str(along)} if along else {}
-        forgotten = Forgotten(user_id=user_id, id=memory_id, row=row, purge_at=now + undo)
-        session.add(forgotten)
-        until = undo_until(forgotten)
-    else:
-        redact_all(session, user_id, [memory_id], texts)
-    session.delete(memory)
-    details = {"undo_seconds": int(undo.total_seconds()) if undo else 0, **({"with": str(along)} if along else {})}
-    record(session, user_id, "memory.forgotten", actor=actor, now=now, subject_id=memory_id, details=details)
+        _hold(session, user_id, rows, now + undo)
+    for memory in gone:
+        tie = {"with": str(along[memory])} if memory in along else {}
+        details = {"undo_seconds": int(undo.total_seconds()) if undo else 0, **tie}
+        record(session, user_id, "memory.forgotten", actor=actor, now=now, subject_id=memory.id, details=details)
     session.flush()
-    return Forgetting(memory_id, until, replaced, summaries), [*texts, *said]
+    found = []
+    for memory in memories:
+        until = undo_until(Forgotten(row=rows[memory.id], purge_at=now + undo)) if undo is not None else None
+        summaries = {each.id: each.space_id for each, by in along.items() if by == memory.id}
+        found.append(Forgetting(memory.id, until, memory.supersedes, summaries))
+    return found, said
+
+
+def _along(session: Session, user_id: UUID, memories: Sequence[Memory]) -> Mapping[Memory, UUID]:
+    """Return the summaries that go with memories, each with the first of these that it sums up, however indirectly."""
+    goes = {memory.id: memory.id for memory in memories}
+    if not (ids := summaries_of(session, user_id, goes)):
+        return {}
+    mine = (Memory.user_id == user_id, among(Memory.id, ids))
+    left = {each: set(sources_of(each)) for each in session.scalars(select(Memory).where(*mine).order_by(Memory.id))}
+    found: dict[Memory, UUID] = {}
+    while near := {
+        each: min(goes[one] for one in named & goes.keys()) for each, named in left.items() if named & goes.keys()
+    }:
+        found |= near
+        goes |= {each.id: by for each, by in near.items()}
+        left = {each: named for each, named in left.items() if each not in near}
+    return found
+
+
+def _bury(
+    session: Session, user_id: UUID, places: Mapping[Memory, UUID], rows: Mapping[UUID, Row], keys: Keys, now: datetime
+) -> list[str]:
+    """Leave tombstones of memories in these spaces; return all that they said."""
+    said: dict[UUID, dict[UUID, list[str]]] = defaultdict(dict)
+    for memory, space_id in places.items():
+        said[space_id][memory.id] = texts_in(rows[memory.id])
+    for space_id, texts in said.items():
+        bury(session, texts, keys, now, user_id=user_id, space_id=space_id)
+    return [text for texts in said.values() for each in texts.values() for text in each]
 
 
 def find_twin(session: Session, memory: Memory, space_id: UUID, text_digest: bytes, now: datetime) -> UUID | None:
@@ -178,12 +201,8 @@ def forget_all(
     that tells of them takes minutes, for which nobody is to wait with the space locked.
     """
     rows = _set_aside(session, user_id, memories, now)
-    said: dict[UUID, dict[UUID, list[str]]] = defaultdict(dict)
-    for memory in memories:
-        place = space_id if memory.space_id == removed else memory.space_id
-        said[place][memory.id] = texts_in(rows[memory.id])
-    for place, texts in said.items():
-        bury(session, texts, keys, now, user_id=user_id, space_id=place)
+    places = {memory: space_id if memory.space_id == removed else memory.space_id for memory in memories}
+    said = _bury(session, user_id, places, rows, keys, now)
     ids = [*rows, *restorable]
     mine = (Forgotten.user_id == user_id, among(Forgotten.id, ids))
     run_unsynchronised(session, update(Forgotten).where(*mine).values(purge_at=now))
@@ -192,7 +211,7 @@ def forget_all(
     purge_held(session, user_id, due, keys=keys, now=now, conversation_ids=conversation_ids, facts_of=removed)
     # Calls come before cached vectors, as in a purge.
     release_calls(session, conversation_ids)
-    drop_cached(session, user_id, [text for row in rows.values() for text in texts_in(row)], keys)
+    drop_cached(session, user_id, said, keys)
 
 
 def set_aside_expired(session: Session, user_id: UUID, *, now: datetime, most: int | None = None) -> int:
@@ -222,14 +241,24 @@ def _set_aside(session: Session, user_id: UUID, memories: Sequence[Memory], now:
     if not memories:
         return {}
     rows = untied_rows(session, user_id, memories)
+    _take_out(session, user_id, memories)
+    _hold(session, user_id, rows, now)
+    return rows
+
+
+def _take_out(session: Session, user_id: UUID, memories: Sequence[Memory]) -> None:
+    """Delete memories, in one statement: one for each of thousands takes three times as long."""
     session.flush()
     for memory in memories:
         session.expunge(memory)
-    due = [{"user_id": user_id, "id": memory_id, "row": row, "purge_at": now} for memory_id, row in rows.items()]
-    session.execute(insert(Forgotten), due)
-    # In one statement: one for each of thousands takes three times as long.
-    run_unsynchronised(session, delete(Memory).where(Memory.user_id == user_id, among(Memory.id, rows)))
-    return rows
+    ids = [memory.id for memory in memories]
+    run_unsynchronised(session, delete(Memory).where(Memory.user_id == user_id, among(Memory.id, ids)))
+
+
+def _hold(session: Session, user_id: UUID, rows: Mapping[UUID, Row], until: datetime) -> None:
+    """Keep the rows of forgotten memories until a moment."""
+    held = [{"user_id": user_id, "id": memory_id, "row": row, "purge_at": until} for memory_id, row in rows.items()]
+    session.execute(insert(Forgotten), held)
 
 
 def _expired(session: Session, user_id: UUID, now: datetime, most: int | None) -> Sequence[Memory]:

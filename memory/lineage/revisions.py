@@ -193,15 +193,13 @@ def texts_of(session: Session, user_id: UUID, memory_ids: Collection[UUID]) -> l
     return list(dict.fromkeys([*before, *(text for texts in merged for text in texts)]))
 
 
-def packed(session: Session, user_id: UUID, memory_id: UUID) -> list[dict[str, Any]]:
-    """Return the versions of a memory as JSON holds them, so that they can go and come back with it."""
-    return packed_by_memory(session, user_id, [memory_id]).get(memory_id, [])
-
-
 def packed_by_memory(
     session: Session, user_id: UUID, memory_ids: Collection[UUID]
 ) -> Mapping[UUID, list[dict[str, Any]]]:
-    """Return the versions of these memories as `packed` does; those that have none are left out."""
+    """Return the versions of memories as JSON holds them, so that they can go and come back with these.
+
+    Those that have none are left out.
+    """
     found: dict[UUID, list[dict[str, Any]]] = defaultdict(list)
     rows = select(Revision).where(*_of(user_id, memory_ids)).order_by(Revision.memory_id, Revision.number)
     names = [name for name in _columns() if name not in {"user_id", "memory_id"}]

@@ -11,9 +11,10 @@ from uuid import UUID
 from sqlalchemy import ColumnElement, Text, cast, func, or_, select
 from sqlalchemy.dialects.postgresql import ARRAY, JSONB, JSONPATH
 from sqlalchemy.inspection import inspect
-from sqlalchemy.orm import Session
+from sqlalchemy.orm import Session, aliased
 
-from memory.lineage.revisions import packed, packed_by_memory
+from memory.ids import among
+from memory.lineage.revisions import packed_by_memory
 from memory.lineage.wordings import wordings
 from memory.models import Forgotten, Memory, PossibleUpdate, RecallMark
 
@@ -28,40 +29,36 @@ VERSIONS, WORDINGS = "versions", "wordings"
 Row = dict[str, Any]
 
 
-def forgotten_row(session: Session, memory: Memory) -> Row:
-    """Return the row of a memory, with all that ties it to others."""
-    return {**_to_row(memory), LINKS: _links(session, memory)}
+def forgotten_rows(session: Session, user_id: UUID, memories: Sequence[Memory]) -> dict[UUID, Row]:
+    """Return the rows of memories, with all that ties them to others."""
+    rows = untied_rows(session, user_id, memories)
+    newer, older = aliased(Memory), aliased(Memory)
+    replaced = (newer.user_id == older.user_id) & (newer.supersedes == older.id)
+    pairs = select(older.id, newer.id).join(newer, replaced).where(older.user_id == user_id, among(older.id, rows))
+    for memory_id, newer_id in session.execute(pairs):
+        rows[memory_id][LINKS][NEWER].append(str(newer_id))
+    ends = or_(among(PossibleUpdate.memory_id, rows), among(PossibleUpdate.older_id, rows))
+    for link in session.scalars(select(PossibleUpdate).where(PossibleUpdate.user_id == user_id, ends)):
+        # Of two that go together one has it: each that comes back hands what ties it to others that are still gone.
+        holder = link.memory_id if link.memory_id in rows else link.older_id
+        tie = [str(link.memory_id), str(link.older_id), link.differs_in, link.created_at.isoformat()]
+        rows[holder][LINKS][UPDATES].append(tie)
+    marks = select(RecallMark).where(RecallMark.user_id == user_id, among(RecallMark.memory_id, rows))
+    for mark in session.scalars(marks.order_by(RecallMark.created_at, RecallMark.question_digest)):
+        kept = [_to_json(mark.question_digest), mark.question, _to_json(mark.created_at)]
+        rows[mark.memory_id][LINKS][MARKS].append(kept)
+    return rows
 
 
-def untied_rows(session: Session, user_id: UUID, memories: Sequence[Memory]) -> Mapping[UUID, Row]:
+def untied_rows(session: Session, user_id: UUID, memories: Sequence[Memory]) -> dict[UUID, Row]:
     """Return the rows of memories that nobody brings back: with what they said, and without what tied them."""
     ids = [memory.id for memory in memories]
     versions, merged = packed_by_memory(session, user_id, ids), wordings(session, user_id, ids)
-    untied: Row = {NEWER: [], UPDATES: [], MARKS: []}
-    links = {each: {**untied, VERSIONS: versions.get(each, []), WORDINGS: merged.get(each, [])} for each in ids}
-    return {memory.id: {**_to_row(memory), LINKS: links[memory.id]} for memory in memories}
-
-
-def _links(session: Session, memory: Memory) -> dict[str, Any]:
-    mine = select(PossibleUpdate).where(
-        PossibleUpdate.user_id == memory.user_id,
-        or_(PossibleUpdate.memory_id == memory.id, PossibleUpdate.older_id == memory.id),
-    )
-    newer = select(Memory.id).where(Memory.user_id == memory.user_id, Memory.supersedes == memory.id)
-    marks = select(RecallMark).where(RecallMark.user_id == memory.user_id, RecallMark.memory_id == memory.id)
-    return {
-        NEWER: [str(memory_id) for memory_id in session.scalars(newer)],
-        UPDATES: [
-            [str(link.memory_id), str(link.older_id), link.differs_in, link.created_at.isoformat()]
-            for link in session.scalars(mine)
-        ],
-        MARKS: [
-            [_to_json(mark.question_digest), mark.question, _to_json(mark.created_at)]
-            for mark in session.scalars(marks.order_by(RecallMark.created_at, RecallMark.question_digest))
-        ],
-        VERSIONS: packed(session, memory.user_id, memory.id),
-        WORDINGS: wordings(session, memory.user_id, [memory.id]).get(memory.id, []),
-    }
+    rows: dict[UUID, Row] = {}
+    for memory in memories:
+        before = {VERSIONS: versions.get(memory.id, []), WORDINGS: merged.get(memory.id, [])}
+        rows[memory.id] = {**_to_row(memory), LINKS: {NEWER: [], UPDATES: [], MARKS: [], **before}}
+    return rows
 
 
 def went_with(memory_ids: Collection[UUID]) -> ColumnElement[bool]:

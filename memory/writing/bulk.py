@@ -193,16 +193,10 @@ def forget_many(
     session: Session, user_id: UUID, ids: Sequence[UUID], *, keys: Keys, now: datetime, actor: str, undo: timedelta
 ) -> list[UUID]:
     """Forget memories, each with an undo, and summaries of them as `forget` does; returns those that were there."""
-    texts: list[str] = []
-
-    def act(memory: Memory, _space: Space) -> bool:
-        done = forget_locked(session, memory, keys=keys, now=now, actor=actor, undo=undo, apart=ids)
-        texts.extend(done[1])
-        return True
-
-    forgotten = _each(session, lock_memories(session, user_id, ids, summaries=True), act)
+    memories = [memory for memory, _ in lock_memories(session, user_id, ids, summaries=True)]
+    forgotten, texts = forget_locked(session, user_id, memories, keys=keys, now=now, actor=actor, undo=undo)
     drop_cached(session, user_id, texts, keys)
-    return forgotten
+    return [each.id for each in forgotten]
 
 
 def restore_many(session: Session, user_id: UUID, ids: Sequence[UUID], *, now: datetime, actor: str) -> list[UUID]:

@@ -55,7 +55,7 @@ def test_memories_and_their_spaces_are_locked_once_for_all(asked, second_space, 
     assert len(few) == len(many)
 
 
-@pytest.mark.parametrize("act", ["archive", "activate", "tag", "move"])
+@pytest.mark.parametrize("act", ["archive", "activate", "tag", "move", "forget"])
 def test_many_take_no_more_statements_than_a_few(asked, second_space, act):
     # One for each of five hundred had their owner wait for seconds.
     assert len(asked(act, 2)) == len(asked(act, 12))
