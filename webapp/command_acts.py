@@ -9,7 +9,7 @@ from uuid import UUID
 from memory.commands.parse import SURE, Intent
 from memory.errors import ConflictError, InvalidError, NotFoundError
 from memory.forgetting.forget import UNDO_WINDOW, forget
-from memory.forgetting.restore import hold_forgotten, restore_held, sources_first
+from memory.forgetting.restore import hold_forgotten, restore_held
 from memory.lineage.revisions import list_revisions
 from memory.models import Memory, Space
 from memory.redaction.tombstones import lift
@@ -91,24 +91,23 @@ def _forget(asked: Asked, ids: Sequence[UUID], _space: str | None) -> CommandRes
 
 def _restore(asked: Asked, ids: Sequence[UUID], _space: str | None) -> CommandResult:
     who, now = credential(), utc_now()
-    back: list[UUID] = []
-    along: list[UUID] = []
     own = {each.id for each in restorables(ids)}
     # All are locked before the first is brought back, in the one order that everybody keeps (`memory.locks`).
     spaces = hold_forgotten(session(), asked.user_id, own)
     # Asked again: whoever said it at the same time was first.
     still = {each.id for each in restorables(own)}
-    for memory_id in sources_first(session(), asked.user_id, [each for each in ids if each in still]):
-        # A summary may have come back with what it sums up.
-        if memory_id not in along:
-            along += restore_held(session(), asked.user_id, memory_id, spaces, now=now, actor=who.actor)[1]
-        back.append(memory_id)
+    restored = restore_held(
+        session(), asked.user_id, [each for each in ids if each in still], spaces, now=now, actor=who.actor
+    )
+    for refusal in restored.refused.values():
+        raise refusal
+    back = restored.back
     if not back and (there := listed(ids)):
         # Asked once more: the answer to the first time may have been lost.
         return done(asked, "undo", f"I remember {named(there)}: nothing had to be brought back.", ids, None)
     if not back:
         raise NotFoundError("there is nothing to restore: the undo window has closed")
-    make_room(session(), spaces, [*back, *along], now=now, actor=who.actor)
+    make_room(session(), spaces, [*back, *restored.along], now=now, actor=who.actor)
     session().commit()
     nudge()
     return done(asked, "undo", f"I remember again {named(listed(back))}.", back, None)
@@ -147,7 +146,7 @@ def _unremember(asked: Asked, ids: Sequence[UUID], space: str | None) -> Command
     for memory_id in gone:
         forget(session(), asked.user_id, memory_id, keys=runtime().keys, now=utc_now(), actor=credential().actor)
         session().flush()
-        lift(session(), asked.user_id, memory_id)
+        lift(session(), asked.user_id, [memory_id])
     session().commit()
     return done(asked, "undo", f"I no longer remember {what}.", (), None, touched=gone)
 

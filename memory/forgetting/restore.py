@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
 from uuid import UUID
 
-from sqlalchemy import Select, Uuid, or_, select
+from sqlalchemy import Select, Uuid, delete, or_, select
 from sqlalchemy.orm import Session
 
 from memory.embedding.queue import enqueue
-from memory.errors import ConflictError, NotFoundError, RefusedError
-from memory.forgetting.forget import UNDO_WINDOW, find_twin
+from memory.errors import ConflictError, DomainError, NotFoundError, RefusedError
+from memory.forgetting.forget import UNDO_WINDOW, find_twins
 from memory.ids import among
 from memory.lineage.revisions import unpacked
 from memory.lineage.succession import reaches
@@ -37,6 +36,7 @@ from memory.redaction.forgotten_rows import (
 from memory.redaction.tombstones import lift, undo_ends, undo_until
 from memory.spaces.capacity import make_room
 from memory.spaces.spaces import lock_spaces_of, lock_tied
+from memory.storage.unsynchronised import run_unsynchronised
 from memory.texts.fingerprints import text_digest
 
 
@@ -51,77 +51,152 @@ class Restorable:
     undo_until: datetime
 
 
+@dataclass(frozen=True, slots=True)
+class Restored:
+    """Which of some memories came back, which summaries came along with them, and why the others did not."""
+
+    back: Sequence[UUID]
+    along: Sequence[UUID]
+    refused: Mapping[UUID, DomainError]
+
+
 def restore(session: Session, user_id: UUID, memory_id: UUID, *, now: datetime, actor: str) -> Memory:
     """Undo a forgetting inside its window, and make room for what comes back in a space that is full by now.
 
-    Raises what `restore_held` does, and `ConflictError` as `lock_spaces_of` does.
+    Raises why `restore_held` leaves it, and `ConflictError` as `lock_spaces_of` does.
     """
     spaces = hold_forgotten(session, user_id, [memory_id])
-    memory, along = restore_held(session, user_id, memory_id, spaces, now=now, actor=actor)
-    make_room(session, spaces, [memory_id, *along], now=now, actor=actor)
-    return memory
+    done = restore_held(session, user_id, [memory_id], spaces, now=now, actor=actor)
+    for refusal in done.refused.values():
+        raise refusal
+    make_room(session, spaces, [*done.back, *done.along], now=now, actor=actor)
+    return session.get_one(Memory, (user_id, memory_id))
 
 
 def restore_held(
-    session: Session, user_id: UUID, memory_id: UUID, spaces: Sequence[Space], *, now: datetime, actor: str
-) -> tuple[Memory, Sequence[UUID]]:
-    """Undo a forgetting of a memory that `hold_forgotten` has locked; `spaces` are those that it returned.
+    session: Session, user_id: UUID, ids: Sequence[UUID], spaces: Sequence[Space], *, now: datetime, actor: str
+) -> Restored:
+    """Undo the forgetting of memories that `hold_forgotten` has locked; `spaces` are those that it returned.
 
-    Returns the memory, and the summaries that had gone with it and come back too. The caller makes room for all of
-    them. Raises `NotFoundError` when the window has closed or the memory has expired; `ConflictError` when the same
-    text was stored since, and for a summary of what is still forgotten; `RefusedError` when memory is off in its space,
-    where something can be forgotten, but nothing stored again.
+    Summaries that had gone with them come back too, but for what was stored again since, and in another space whose
+    memory is off. The caller makes room for all. What does not come back is left as it was, with `NotFoundError` when
+    its window has closed or it has expired; `ConflictError` when the same text was stored since, and for a summary of
+    what is still forgotten; `RefusedError` when memory is off in its space, where something can be forgotten, but
+    nothing stored again.
     """
-    forgotten = session.get(Forgotten, (user_id, memory_id), with_for_update=True, populate_existing=True)
-    row = dict(forgotten.row) if forgotten is not None else {}
-    space = next((space for space in spaces if str(space.id) == row.get("space_id")), None)
-    if space is None or forgotten is None or undo_until(forgotten) <= now:
-        raise NotFoundError("there is nothing to restore: the undo window has closed")
-    links = row.pop(LINKS)
-    memory = to_memory(row)
-    if not space.memory_enabled:
-        raise RefusedError(
-            "memory_off", f"memory is off in the space {space.slug!r}: turn it on to bring anything back"
-        )
-    _refuse_twin(session, memory, now)
-    _refuse_forgotten(session, memory)
-    _keep_source(session, memory)
-    _keep_theme(session, memory)
-    lift(session, user_id, memory_id)
-    session.delete(forgotten)
-    memory.needs_embedding, memory.updated_at = True, now
-    if memory.enriched_version is not None:
-        # Its mentions of entities went with it, and have to be found again. Its importance has what they add already.
-        memory.enriched_version = 0
-    session.add(memory)
-    _relink(session, memory, links)
-    session.add_all(unpacked(user_id, memory_id, links.get(VERSIONS, ())))
+    layers = _layers(session, user_id, ids)
+    refused = dict.fromkeys(ids, _closed())
+    came: dict[UUID, None] = {}
+    for layer in layers:
+        # A summary may have come along with what it sums up; one that sums up something else that is forgotten comes
+        # along with that.
+        coming: Sequence[UUID] = [each for each in layer if each not in came]
+        while coming:
+            refused |= (why := _bring_back(session, user_id, coming, spaces, now, actor))
+            new = [each for each in coming if each not in why]
+            came |= dict.fromkeys(new)
+            went = select(Forgotten.id).where(Forgotten.user_id == user_id, went_with(new)).order_by(Forgotten.id)
+            coming = session.scalars(went).all() if new else ()
+    asked = dict.fromkeys(ids)
+    return Restored(
+        back=[each for layer in layers for each in layer if each in came],
+        along=[each for each in came if each not in asked],
+        refused={each: refused[each] for each in asked if each not in came},
+    )
+
+
+def _closed() -> DomainError:
+    return NotFoundError("there is nothing to restore: the undo window has closed")
+
+
+def _bring_back(
+    session: Session, user_id: UUID, ids: Collection[UUID], spaces: Sequence[Space], now: datetime, actor: str
+) -> dict[UUID, DomainError]:
+    """Bring back those of the memories that nothing keeps away; returns why each of the others stays."""
+    mine = (Forgotten.user_id == user_id, among(Forgotten.id, ids))
+    rows = select(Forgotten).where(*mine).with_for_update().execution_options(populate_existing=True)
+    held = {row.id: row for row in session.scalars(rows.order_by(Forgotten.id))}
+    coming, refused = _admitted(session, user_id, {each: held[each] for each in ids}, spaces, now)
+    back = {memory: held[memory.id].row for memory in coming}
+    _keep_sources(session, user_id, coming)
+    _keep_themes(session, user_id, coming)
+    lift(session, user_id, [memory.id for memory in coming])
+    for memory in coming:
+        session.expunge(held[memory.id])
+        memory.needs_embedding, memory.updated_at = True, now
+        if memory.enriched_version is not None:
+            # Its mentions of entities went with it, and have to be found again. Its importance has what they add
+            # already.
+            memory.enriched_version = 0
+    gone = among(Forgotten.id, [memory.id for memory in coming])
+    run_unsynchronised(session, delete(Forgotten).where(Forgotten.user_id == user_id, gone))
+    _relink(session, user_id, back)
+    for memory, row in back.items():
+        session.add_all(unpacked(user_id, memory.id, row[LINKS].get(VERSIONS, ())))
+        record(session, user_id, "memory.restored", actor=actor, now=now, subject_id=memory.id)
     session.flush()
     # When each wording was said is not known any more: all count as said now, before what is said from now on.
-    merged = [Merged(memory_id, text_digest(each), each, now) for each in links.get(WORDINGS, ())]
-    keep_wordings(session, user_id, merged)
-    enqueue(session, user_id, [memory_id], now)
-    record(session, user_id, "memory.restored", actor=actor, now=now, subject_id=memory_id)
-    return memory, _restore_along(session, user_id, memory_id, spaces, now, actor)
+    said = ((memory.id, each) for memory, row in back.items() for each in row[LINKS].get(WORDINGS, ()))
+    keep_wordings(session, user_id, [Merged(memory_id, text_digest(each), each, now) for memory_id, each in said])
+    enqueue(session, user_id, [memory.id for memory in coming], now)
+    return refused
 
 
-def _restore_along(
-    session: Session, user_id: UUID, memory_id: UUID, spaces: Sequence[Space], now: datetime, actor: str
-) -> Sequence[UUID]:
-    """Bring back the summaries that went with a memory; return which.
+def _admitted(
+    session: Session, user_id: UUID, held: Mapping[UUID, Forgotten], spaces: Sequence[Space], now: datetime
+) -> tuple[list[Memory], dict[UUID, DomainError]]:
+    """Return memories of forgotten rows that may come back, and why each of the others may not."""
+    places = {space.id: space for space in spaces}
+    refused: dict[UUID, DomainError] = {}
+    coming: list[Memory] = []
+    for memory_id, forgotten in held.items():
+        memory = to_memory({name: value for name, value in forgotten.row.items() if name != LINKS})
+        if (space := places.get(memory.space_id)) is None or undo_until(forgotten) <= now:
+            refused[memory_id] = _closed()
+        elif not space.memory_enabled:
+            why = f"memory is off in the space {space.slug!r}: turn it on to bring anything back"
+            refused[memory_id] = RefusedError("memory_off", why)
+        else:
+            coming.append(memory)
+    said = {
+        (space_id, digest)
+        for space_id in places
+        for digest in find_twins(session, user_id, space_id, _said_in(space_id, coming), now)
+    }
+    buried = _buried(session, user_id, coming)
+    for memory in coming:
+        key = (memory.space_id, memory.text_digest)
+        if memory.status == "active" and key in said:
+            refused[memory.id] = ConflictError("the same text was stored again since")
+        elif memory.id in buried:
+            refused[memory.id] = ConflictError("it sums up a memory that is forgotten")
+        elif memory.status == "active":
+            said.add(key)
+    return [memory for memory in coming if memory.id not in refused], refused
 
-    What was stored again since stays away, and so does one in another space whose memory is off. One that sums up
-    something else that is forgotten comes back with that.
+
+def _said_in(space_id: UUID, memories: Sequence[Memory]) -> list[bytes]:
+    return [each.text_digest for each in memories if (each.space_id, each.status) == (space_id, "active")]
+
+
+def _buried(session: Session, user_id: UUID, memories: Sequence[Memory]) -> set[UUID]:
+    """Return the summaries that say what is forgotten, but what went with them: that comes back with them as well.
+
+    Not those that are pinned or saved by hand, which their owner holds on to.
     """
-    back = []
-    for each in session.scalars(select(Forgotten.id).where(Forgotten.user_id == user_id, went_with([memory_id]))).all():
-        try:
-            with session.begin_nested():
-                restore_held(session, user_id, each, spaces, now=now, actor=actor)
-        except (ConflictError, NotFoundError, RefusedError):
-            continue
-        back.append(each)
-    return back
+    named = {each.id: {*sources_of(each)} for each in memories if not (each.pinned or each.manually_saved)}
+    sources = {source for each in named.values() for source in each}
+    if not sources:
+        return set()
+    stones = select(Tombstone.memory_id).where(Tombstone.user_id == user_id, among(Tombstone.memory_id, sources))
+    forgotten = set(session.scalars(stones.distinct()))
+    found = set()
+    for summary_id, its in named.items():
+        if said := its & forgotten - {summary_id}:
+            mine = (Forgotten.user_id == user_id, went_with([summary_id]))
+            if said.difference(session.scalars(select(Forgotten.id).where(*mine))):
+                found.add(summary_id)
+    return found
 
 
 def hold_forgotten(session: Session, user_id: UUID, ids: Collection[UUID]) -> Sequence[Space]:
@@ -150,16 +225,22 @@ def hold_forgotten(session: Session, user_id: UUID, ids: Collection[UUID]) -> Se
 
 def sources_first(session: Session, user_id: UUID, ids: Sequence[UUID]) -> Sequence[UUID]:
     """Return those of the ids that are of forgotten memories, each behind what it sums up: it comes back after that."""
-    rows = select(Forgotten.id, Forgotten.row["source_ids"]).where(Forgotten.user_id == user_id, Forgotten.id.in_(ids))
-    named = {each: {*sources} - {str(each)} for each, sources in session.execute(rows)}
-    left, order = [each for each in ids if each in named], list[UUID]()
+    return [each for layer in _layers(session, user_id, ids) for each in layer]
+
+
+def _layers(session: Session, user_id: UUID, ids: Sequence[UUID]) -> Sequence[Sequence[UUID]]:
+    """Return `sources_first` in layers, none of which has what sums up another one of it."""
+    mine = (Forgotten.user_id == user_id, among(Forgotten.id, ids))
+    rows = session.execute(select(Forgotten.id, Forgotten.row["source_ids"]).where(*mine))
+    named = {each: {*sources} - {str(each)} for each, sources in rows}
+    left, layers = [each for each in dict.fromkeys(ids) if each in named], list[Sequence[UUID]]()
     while left:
         waiting = {str(each) for each in left}
         # Those that sum each other up come in any order.
         ready = [each for each in left if waiting.isdisjoint(named[each])] or left
-        order += ready
-        left = [each for each in left if each not in ready]
-    return order
+        layers.append(ready)
+        left = [each for each in left if each not in set(ready)]
+    return layers
 
 
 def _places_of(user_id: UUID, ids: Collection[UUID]) -> Select[UUID]:
@@ -195,73 +276,76 @@ def list_restorable(
     return [Restorable(memory_id, UUID(space), *rest) for memory_id, space, *rest in session.execute(statement)]
 
 
-def _keep_source(session: Session, memory: Memory) -> None:
-    """Leave a restored memory its source, unless the conversation was deleted meanwhile; it stays until the commit."""
-    if memory.source_message_id is not None:
-        key = (memory.user_id, memory.source_message_id)
-        if session.get(Message, key, with_for_update={"read": True, "key_share": True}) is None:
-            memory.source_message_id = None
+def _keep_sources(session: Session, user_id: UUID, memories: Sequence[Memory]) -> None:
+    """Leave restored memories their sources, but of a conversation that was deleted; they stay until the commit."""
+    said = {each: found for each in memories if (found := each.source_message_id) is not None}
+    rows = select(Message.id).where(Message.user_id == user_id, among(Message.id, said.values())).order_by(Message.id)
+    there = set(session.scalars(rows.with_for_update(read=True, key_share=True))) if said else ()
+    for memory, message_id in said.items():
+        memory.source_message_id = message_id if message_id in there else None
 
 
-def _keep_theme(session: Session, memory: Memory) -> None:
-    """Leave a restored memory its theme, unless that was deleted meanwhile, as whoever does that locks its space."""
-    if memory.theme_id is not None and session.get(Theme, (memory.user_id, memory.theme_id)) is None:
-        memory.theme_id = None
+def _keep_themes(session: Session, user_id: UUID, memories: Sequence[Memory]) -> None:
+    """Leave restored memories their themes, but those that were deleted, as whoever does that locks their spaces."""
+    themed = {each: found for each in memories if (found := each.theme_id) is not None}
+    rows = select(Theme.id).where(Theme.user_id == user_id, among(Theme.id, themed.values()))
+    there = set(session.scalars(rows)) if themed else ()
+    for memory, theme_id in themed.items():
+        memory.theme_id = theme_id if theme_id in there else None
 
 
-def _refuse_twin(session: Session, memory: Memory, now: datetime) -> None:
-    if memory.status == "active" and find_twin(session, memory, memory.space_id, memory.text_digest, now) is not None:
-        raise ConflictError("the same text was stored again since")
-
-
-def _refuse_forgotten(session: Session, memory: Memory) -> None:
-    """Keep a summary away that says what is forgotten, but what went with it: that comes back with it as well."""
-    if memory.pinned or memory.manually_saved:
-        return
-    mine = (Forgotten.user_id == memory.user_id, went_with([memory.id]))
-    back = {memory.id, *session.scalars(select(Forgotten.id).where(*mine))}
-    stones = (Tombstone.user_id == memory.user_id, among(Tombstone.memory_id, {*sources_of(memory)} - back))
-    if session.scalar(select(Tombstone.id).where(*stones).limit(1)) is not None:
-        raise ConflictError("it sums up a memory that is forgotten")
-
-
-def _relink(session: Session, memory: Memory, links: dict[str, Any]) -> None:
-    """Tie a restored memory to those of its neighbours that are still there, in its space; the caller holds them.
+def _relink(session: Session, user_id: UUID, rows: Mapping[Memory, Row]) -> None:
+    """Store restored memories, tied to those of their neighbours that are there, in their spaces; the caller holds all.
 
     A neighbour that was moved to another space is left out. One that was made active meanwhile stays active beside it.
     A memory that would supersede itself in the end supersedes nothing.
     """
-    older_id, memory.supersedes = memory.supersedes, None
+    older = {memory.id: memory.supersedes for memory in rows}
+    for memory in rows:
+        memory.supersedes = None
+    session.add_all(rows)
     session.flush()
-    if older_id is not None:
-        older = session.get(Memory, (memory.user_id, older_id))
-        if older is None:
-            _leave_word(session, memory, older_id, NEWER, str(memory.id))
-        elif older.space_id == memory.space_id and older.status != "active":
-            memory.supersedes = older_id
-    for newer_id in links[NEWER]:
-        newer = session.get(Memory, (memory.user_id, UUID(newer_id)))
-        if newer is None:
-            _leave_word(session, memory, UUID(newer_id), "supersedes", str(memory.id))
-        elif (newer.space_id, newer.supersedes) == (memory.space_id, None) and not reaches(
-            session, memory.user_id, memory.id, newer.id
-        ):
-            newer.supersedes = memory.id
-    for link in links[UPDATES]:
-        _link_again(session, memory, link)
-    # Rows that an earlier version forgot have none.
-    for digest, question, created_at in links.get(MARKS, ()):
-        values = {"question_digest": base64.b64decode(digest), "created_at": datetime.fromisoformat(created_at)}
-        session.add(RecallMark(user_id=memory.user_id, memory_id=memory.id, question=question, **values))
+    near = among(Memory.id, {each for row in rows.values() for each in _tied_to(row)})
+    there = {each.id: each for each in session.scalars(select(Memory).where(Memory.user_id == user_id, near))}
+    for memory, row in rows.items():
+        links = row[LINKS]
+        if (older_id := older[memory.id]) is not None:
+            _supersede(session, memory, older_id, there)
+        for newer_id in map(UUID, links[NEWER]):
+            _be_superseded(session, memory, newer_id, there)
+        for link in links[UPDATES]:
+            _link_again(session, memory, link, there)
+        # Rows that an earlier version forgot have none.
+        for digest, question, created_at in links.get(MARKS, ()):
+            values = {"question_digest": base64.b64decode(digest), "created_at": datetime.fromisoformat(created_at)}
+            session.add(RecallMark(user_id=user_id, memory_id=memory.id, question=question, **values))
 
 
-def _link_again(session: Session, memory: Memory, link: list[str]) -> None:
+def _supersede(session: Session, memory: Memory, older_id: UUID, there: Mapping[UUID, Memory]) -> None:
+    if (older := there.get(older_id)) is None:
+        _leave_word(session, memory, older_id, NEWER, str(memory.id))
+    elif older.status != "active":
+        _tie(session, memory, older)
+
+
+def _be_superseded(session: Session, memory: Memory, newer_id: UUID, there: Mapping[UUID, Memory]) -> None:
+    if (newer := there.get(newer_id)) is None:
+        _leave_word(session, memory, newer_id, "supersedes", str(memory.id))
+    elif newer.supersedes is None:
+        _tie(session, newer, memory)
+
+
+def _tie(session: Session, newer: Memory, older: Memory) -> None:
+    if newer.space_id == older.space_id and not reaches(session, newer.user_id, older.id, newer.id):
+        newer.supersedes = older.id
+
+
+def _link_again(session: Session, memory: Memory, link: list[str], there: Mapping[UUID, Memory]) -> None:
     """Make a restored memory and another one possible updates of each other again."""
     memory_id, older_id, differs_in, created_at = link
     ends = {"memory_id": UUID(memory_id), "older_id": UUID(older_id)}
     (other_id,) = set(ends.values()) - {memory.id}
-    other = session.get(Memory, (memory.user_id, other_id))
-    if other is None:
+    if (other := there.get(other_id)) is None:
         _leave_word(session, memory, other_id, UPDATES, link)
     elif other.space_id == memory.space_id:
         moment = datetime.fromisoformat(created_at)

@@ -21,6 +21,7 @@ from memory.ids import among
 from memory.keys import Keys
 from memory.models import Forgotten, Memory, Tombstone
 from memory.storage.driver import fetch
+from memory.storage.unsynchronised import run_unsynchronised
 from memory.texts.addresses import pages, spelled
 from memory.texts.caseless import caseless, trimmed
 from memory.texts.distinguishing_marks import digest_material
@@ -311,6 +312,7 @@ def _said_by_others(
     }
 
 
-def lift(session: Session, user_id: UUID, memory_id: UUID) -> None:
-    """Remove the tombstones of a memory that is brought back."""
-    session.execute(delete(Tombstone).where(Tombstone.user_id == user_id, Tombstone.memory_id == memory_id))
+def lift(session: Session, user_id: UUID, memory_ids: Collection[UUID]) -> None:
+    """Remove the tombstones of memories that are brought back."""
+    mine = (Tombstone.user_id == user_id, among(Tombstone.memory_id, memory_ids))
+    run_unsynchronised(session, delete(Tombstone).where(*mine))

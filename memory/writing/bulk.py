@@ -15,7 +15,7 @@ from memory.drafts.drafts import MAX_TAGS
 from memory.embedding.cache import drop_cached
 from memory.errors import ConflictError, InvalidError, NotFoundError, RefusedError
 from memory.forgetting.forget import find_twins, forget_locked
-from memory.forgetting.restore import hold_forgotten, restore_held, sources_first
+from memory.forgetting.restore import hold_forgotten, restore_held
 from memory.ids import among
 from memory.keys import Keys
 from memory.lineage.summing_up import places_of_both, sources_of, summaries_of
@@ -205,18 +205,12 @@ def restore_many(session: Session, user_id: UUID, ids: Sequence[UUID], *, now: d
     Raises `RefusedError` when memory is off in the space of any of them; the caller rolls back and may ask again.
     """
     spaces = hold_forgotten(session, user_id, ids)
-    back: list[UUID] = []
-    along: list[UUID] = []
-    for memory_id in sources_first(session, user_id, ids):
-        try:
-            with session.begin_nested():
-                _, more = restore_held(session, user_id, memory_id, spaces, now=now, actor=actor)
-        except (ConflictError, NotFoundError):
-            continue
-        back.append(memory_id)
-        along += more
-    make_room(session, spaces, [*back, *along], now=now, actor=actor)
-    return back
+    done = restore_held(session, user_id, ids, spaces, now=now, actor=actor)
+    for refusal in done.refused.values():
+        if isinstance(refusal, RefusedError):
+            raise refusal
+    make_room(session, spaces, [*done.back, *done.along], now=now, actor=actor)
+    return list(done.back)
 
 
 def move_many(

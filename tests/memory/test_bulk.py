@@ -20,6 +20,7 @@ ACTS = {
     "archive": lambda book, ids, **done: bulk.set_status_many(*ids, "archived", keys=book.runtime.keys, **done),
     "activate": lambda book, ids, **done: bulk.set_status_many(*ids, "active", keys=book.runtime.keys, **done),
     "forget": lambda book, ids, **done: bulk.forget_many(*ids, keys=book.runtime.keys, undo=UNDO_WINDOW, **done),
+    "restore": lambda book, ids, **done: bulk.restore_many(*ids, **done),
     "move": lambda book, ids, **done: bulk.move_many(*ids, "second", keys=book.runtime.keys, **done)["default"],
 }
 
@@ -33,6 +34,8 @@ def asked(book):
         ids = [book.write(uuid4().hex).id for _ in range(count)]
         if act == "activate":
             book.do(bulk.set_status_many, ids, "archived")
+        if act == "restore":
+            book.do(bulk.forget_many, ids, undo=UNDO_WINDOW)
         said = []
 
         def note(_connection, _cursor, statement, *_):
@@ -55,7 +58,7 @@ def test_memories_and_their_spaces_are_locked_once_for_all(asked, second_space, 
     assert len(few) == len(many)
 
 
-@pytest.mark.parametrize("act", ["archive", "activate", "tag", "move", "forget"])
+@pytest.mark.parametrize("act", ["archive", "activate", "tag", "move", "forget", "restore"])
 def test_many_take_no_more_statements_than_a_few(asked, second_space, act):
     # One for each of five hundred had their owner wait for seconds.
     assert len(asked(act, 2)) == len(asked(act, 12))

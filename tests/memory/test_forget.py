@@ -64,6 +64,19 @@ def test_what_is_forgotten_at_once_is_in_no_table(book, drop, owner):
     assert "letterbox" not in everything(owner).lower()
 
 
+def test_what_it_said_before_and_its_summary_are_forgotten_at_once_as_well(book, drop, change, owner):
+    before, after = SECRET.replace("flowerpot", "drainpipe"), SECRET.replace("flowerpot", "rainbarrel")
+    memory_id = book.write(before).id
+    change(memory_id, text=after)
+    told = "Keys hang in the doghouse"
+    summary = book.write(told, type="summary", source_ids=(str(memory_id),)).id
+    for said in (before, after, told):
+        call(book, {"content": said})
+    call(book, {"content": "Where do the keys hang"}, [summary])
+    drop(memory_id)
+    assert [each for each in ("drainpipe", "rainbarrel", "doghouse", "do the keys") if each in everything(owner)] == []
+
+
 def test_what_is_forgotten_with_undo_is_gone_when_the_window_closes(book, drop, owner):
     secret = SECRET.replace("flowerpot", "doormat")
     memory_id = book.write(secret).id

@@ -14,6 +14,7 @@ from memory.errors import ConflictError, NotFoundError
 from memory.forgetting.forget import UNDO_WINDOW
 from memory.forgetting.purge import purge
 from memory.forgetting.restore import restore
+from memory.lineage.wordings import Merged, keep_wordings
 from memory.models import Memory
 from memory.notebooks.marks import mark_right
 from memory.transfer.export import export
@@ -121,6 +122,54 @@ def test_many_come_back_with_what_ties_them(book, pair):
     book.do(forget_many, ids, undo=UNDO_WINDOW)
     assert book.do(restore_many, ids) == list(ids)
     assert ties(book) == before != []
+
+
+@pytest.mark.parametrize("order", [(0, 1), (1, 0)])
+def test_what_went_at_once_comes_back_one_by_one(book, change, pair, order):
+    ids, before = pair
+    change(ids[1], supersedes=ids[0])
+    book.do(forget_many, ids, undo=UNDO_WINDOW)
+    for place in order:
+        book.do(restore, ids[place])
+    assert (book.load(ids[1]).supersedes, ties(book)) == (ids[0], before)
+
+
+def test_of_many_each_comes_back_with_its_own(book, change, mark):
+    texts = [f"The {what} is at Ben's, behind the tall shed" for what in ("kiln", "ladder", "anvil")]
+    ids = [book.write(each).id for each in texts]
+    for memory_id, said in zip(ids, texts, strict=True):
+        change(memory_id, text=said.replace("tall", "green"))
+        mark(f"Where is it? {said}", memory_id)
+    with book.session() as session:
+        digest = b"of other words"
+        keep_wordings(session, book.user_id, [Merged(each, digest, f"By {each}", utc_now()) for each in ids])
+    told = (
+        "SELECT memory_id, question FROM recall_marks ORDER BY 1",
+        "SELECT memory_id, text FROM revisions ORDER BY 1, 2",
+        "SELECT memory_id, text FROM wordings ORDER BY 1, 2",
+    )
+
+    def theirs():
+        return [book.all(f"SELECT x::text FROM ({each}) x") for each in told]
+
+    before = theirs()
+    assert [len(each) for each in before] == [3, 3, 3]
+    book.do(forget_many, ids, undo=UNDO_WINDOW)
+    assert theirs() == [[], [], []]
+    assert book.do(restore_many, ids) == ids
+    assert theirs() == before
+
+
+def test_of_many_what_was_stored_again_stays_away(book):
+    later = utc_now() + timedelta(hours=25)
+    ids = [book.write(text, now=later).id for text in ("The kiln is at Ben's", "Ines sings in the choir")]
+    book.do(forget_many, ids, undo=UNDO_WINDOW + timedelta(hours=30))
+    again = book.write("The kiln is at Ben's", now=later).id
+    assert book.do(restore_many, ids) == ids[1:]
+    # Nor does the other one come back, once both are forgotten: only one of them may be there.
+    book.do(forget_many, [again], undo=UNDO_WINDOW)
+    assert book.do(restore_many, [ids[0], again]) == ids[:1]
+    assert set(book.all("SELECT id FROM memories")) == set(ids)
 
 
 @pytest.mark.parametrize("undo", [None, UNDO_WINDOW])

@@ -81,6 +81,14 @@ def test_one_that_was_forgotten_before_what_it_sums_up_cannot_be_brought_back(bo
         book.do(restore, made)
 
 
+def test_one_that_is_held_on_to_can_be_brought_back_all_the_same(book, notes):
+    made = summary(book, *notes, manually_saved=True)
+    book.do(forget, made, undo=UNDO_WINDOW)
+    book.do(forget, notes[0])
+    book.do(restore, made)
+    assert kept(book) == {notes[1], made}
+
+
 def test_two_that_sum_each_other_up_go_together(book):
     one = summary(book)
     other = summary(book, one, text="A morning of firing, all in all")
@@ -147,8 +155,10 @@ def test_many_at_once_take_their_summaries_along_and_back(book, notes):
     ids = [*notes, other]
     assert set(book.do(forget_many, ids, undo=UNDO_WINDOW)) == set(ids)
     assert kept(book) == set()
-    # In whatever order they are named.
-    assert set(book.do(restore_many, ids[::-1])) == set(ids)
+    first = "SELECT details->>'with' FROM audit_events WHERE action = 'memory.forgotten' AND subject_id = :id"
+    assert book.one(first, id=made) == str(min(notes))
+    # In whatever order they are named, and with what comes along by itself.
+    assert set(book.do(restore_many, [*ids[::-1], made])) == {*ids, made}
     assert kept(book) == {*notes, made, other}
 
 
