@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from evals.cli_bench import bench_group
+from evals.cli_changes import eval_changes
 from evals.cli_eval import eval_group
 from evals.cli_peers import eval_peers, eval_peers_install
 from evals.cli_reader import eval_reader
@@ -19,6 +20,7 @@ from memory.clock import utc_now
 
 __all__ = [
     "bench_group",
+    "eval_changes",
     "eval_group",
     "eval_peers",
     "eval_peers_install",

@@ -13,12 +13,16 @@ from evals.locomo import Conversation
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """A memory before it is stored. `id` is unique in its collection; `created_at` None is the time of the run."""
+    """A memory before it is stored. `id` is unique in its collection; `created_at` None is the time of the run.
+
+    `replaces` is the id of an earlier one that it makes out of date, where the data set says so.
+    """
 
     id: str
     text: str
     type: str = "note"
     created_at: datetime | None = None
+    replaces: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -50,6 +50,7 @@ class _Memory(BaseModel):
     session: Name | None = None
     user: Name = "user"
     type: Name = "note"
+    replaces: Name | None = None
 
 
 class _Question(BaseModel):
@@ -75,18 +76,21 @@ class _Read:
     questions: list[tuple[int, _Question]]
 
 
-def read(path: Path) -> DataSet:
-    """Return the data set of a file; raises `ValueError` that names the line and the field."""
+def read(path: Path, *, asked: bool = True) -> DataSet:
+    """Return the data set of a file; raises `ValueError` that names the line and the field.
+
+    Nor may it be without a question, where it is to be `asked` about.
+    """
     try:
         with path.open(encoding="utf-8-sig") as lines:
-            return parse(lines, path.stem)
+            return parse(lines, path.stem, asked=asked)
     except UnicodeDecodeError as error:
         raise ValueError(f"{path}: not UTF-8: {error}") from None
     except ValueError as error:
         raise ValueError(f"{path}: {error}") from None
 
 
-def parse(lines: Iterable[str], name: str = "jsonl") -> DataSet:
+def parse(lines: Iterable[str], name: str = "jsonl", *, asked: bool = True) -> DataSet:
     """Return the data set of lines, empty ones skipped; raises `ValueError` that names the line and the field.
 
     The memories of each user are a collection. A question without relevant ids is not scored, unless it says that
@@ -107,7 +111,7 @@ def parse(lines: Iterable[str], name: str = "jsonl") -> DataSet:
     for _, each in found.memories:
         owned[each.user].append(each)
     collections = [_collection(user, memories) for user, memories in owned.items()]
-    if not questions:
+    if asked and not questions:
         raise ValueError("there is no question with evidence, nor one that must bring nothing")
     unscored = len(found.questions) - len(questions)
     # A digest of the whole file: one of the questions alone could be guessed.
@@ -142,6 +146,8 @@ def _known(memories: Sequence[tuple[int, _Memory]]) -> dict[str, set[str]]:
         mine = known.setdefault(each.user, set())
         if each.id in mine:
             raise ValueError(f"line {number}: id: user {each.user!r} has another memory {each.id!r}")
+        if each.replaces is not None and each.replaces not in mine:
+            raise ValueError(f"line {number}: replaces: user {each.user!r} has no memory {each.replaces!r} before it")
         mine.add(each.id)
         created_at = _to_moment(each.date) if each.date else None
         if wrong := refusal(_text(each), each.id, kind=each.type, created_at=created_at, names=_NAMES):
@@ -172,8 +178,13 @@ def _collection(user: str, memories: Sequence[_Memory]) -> Collection:
     sessions = {each.id: each.session for each in memories if each.session is not None}
     if all(each.speaker and each.session and each.date and each.type == "note" for each in memories):
         return Collection(user, talk=_talk(user, memories), sessions=sessions)
-    items = [Item(each.id, _text(each), each.type, _to_moment(each.date) if each.date else None) for each in memories]
+    items = [_item(each) for each in memories]
     return Collection(user, tuple(items), sessions=sessions)
+
+
+def _item(memory: _Memory) -> Item:
+    created_at = _to_moment(memory.date) if memory.date else None
+    return Item(memory.id, _text(memory), memory.type, created_at, memory.replaces)
 
 
 def _talk(user: str, memories: Sequence[_Memory]) -> Conversation:

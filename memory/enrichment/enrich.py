@@ -19,7 +19,7 @@ from memory.drafts.drafts import MAX_TAG_LENGTH
 from memory.drafts.importance import CONFIDENT, METADATA, assess, repeat_boost
 from memory.enrichment.findings import Findings, Name, derived_tags
 from memory.enrichment.mentions import Origin, mention
-from memory.enrichment.propose import LARGEST_SCAN, propose_tags
+from memory.enrichment.propose import LARGEST_SCAN, propose_tags, propose_updates
 from memory.enrichment.read import read_texts
 from memory.enrichment.waiting import Item, waiting_items
 from memory.models import Conversation, Episode, Memory, Space
@@ -165,6 +165,8 @@ class _Writer:
         self, memories: Sequence[Memory], spaces: Mapping[UUID, Space], found: Mapping[UUID, Findings | None]
     ) -> Iterable[_Told]:
         proposed = self._proposals(memories, spaces)
+        # What was moved or brought back says nothing new.
+        self._look_for_older([memory for memory in memories if memory.enriched_version != 0], spaces)
         for memory in memories:
             if findings := found.get(memory.id):
                 findings = replace(findings, tags=(*findings.tags, *proposed.get(memory.id, ())))
@@ -173,14 +175,14 @@ class _Writer:
             memory.enriched_version = memory.version
 
     def _proposals(self, memories: Sequence[Memory], spaces: Mapping[UUID, Space]) -> dict[UUID, Any]:
-        by_space: dict[UUID, list[UUID]] = defaultdict(list)
-        for memory in memories:
-            by_space[memory.space_id].append(memory.id)
         proposed: dict[UUID, Any] = {}
-        for space_id, ids in by_space.items():
-            if space_id in spaces and spaces[space_id].documents <= LARGEST_SCAN:
-                proposed |= propose_tags(self.session, self.user_id, space_id, ids)
+        for space_id, its in _by_small_space(memories, spaces):
+            proposed |= propose_tags(self.session, self.user_id, space_id, [memory.id for memory in its])
         return proposed
+
+    def _look_for_older(self, memories: Sequence[Memory], spaces: Mapping[UUID, Space]) -> None:
+        for space_id, its in _by_small_space(memories, spaces):
+            propose_updates(self.session, self.user_id, space_id, its, now=self.now)
 
     def _episodes(
         self, episodes: Sequence[Episode], spaces: Mapping[UUID, Space], found: Mapping[UUID, Findings | None]
@@ -205,6 +207,16 @@ class _Writer:
                 by_space[text.space_id].append((text.origin, text.names))
         for space_id in sorted(by_space):
             mention(self.session, self.user_id, space_id, by_space[space_id], now=self.now)
+
+
+def _by_small_space(
+    memories: Iterable[Memory], spaces: Mapping[UUID, Space]
+) -> Iterable[tuple[UUID, Sequence[Memory]]]:
+    """Give memories by their spaces, of those that are small enough for all their vectors to be gone through."""
+    found: dict[UUID, list[Memory]] = defaultdict(list)
+    for memory in memories:
+        found[memory.space_id].append(memory)
+    return [(each, its) for each, its in found.items() if each in spaces and spaces[each].documents <= LARGEST_SCAN]
 
 
 def _waits(row: Memory | Episode) -> bool:

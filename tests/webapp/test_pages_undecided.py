@@ -51,6 +51,18 @@ def test_a_pair_is_shown_once_with_what_differs_marked(reader, pair):
     assert "differs in number" in words_of(page.text)
 
 
+def test_what_says_a_change_is_shown_beside_what_it_may_change(ada, reader, pair):
+    rows(ada, "UPDATE possible_updates SET differs_in = 'change' RETURNING memory_id")
+    page = reader.get(PAGE)
+    assert problems_of(page.text) == []
+    assert "differs in" not in words_of(page.text)
+    assert "says that something changed" in words_of(page.text)
+    kept = [re.sub(r"<.*?>", "", each) for each in re.findall(r"<(?:del|ins)>.*?</(?:del|ins)>", page.text, re.S)]
+    assert [KEY.format(number) in each for number, each in zip((3, 4), kept, strict=True)] == [True, True]
+    whole = reader.get(f"/memories/{pair[1]}")
+    assert "older, says that something changed" in words_of(whole.text)
+
+
 def test_two_that_differ_in_blanks_alone_are_shown_as_they_are(ada, reader, pair):
     rows(ada, "UPDATE memories SET text = replace(text, '4', ' 3') WHERE id = :id RETURNING id", id=pair[1])
     assert "The spare key is under the flowerpot number 3" in words_of(reader.get(PAGE).text)

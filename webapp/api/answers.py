@@ -116,7 +116,9 @@ class PossibleUpdateAnswer(BaseModel):
 
     id: str
     text: str
-    differs_in: str
+    differs_in: str = Field(
+        description="The kind of mark in which they differ, or `change`: the newer one says that something changed."
+    )
 
 
 class WholeEntryAnswer(EntryAnswer):
@@ -142,7 +144,9 @@ class UndecidedPairAnswer(BaseModel):
     newer: ComparedAnswer
     older: ComparedAnswer
     space: str
-    differs_in: str
+    differs_in: str = Field(
+        description="The kind of mark in which they differ, or `change`: the newer one says that something changed."
+    )
 
 
 class UndecidedAnswer(BaseModel):

@@ -9,6 +9,7 @@ from uuid import UUID
 from flask import Response, flash, request, url_for
 from pydantic import BaseModel
 
+from memory.enrichment.propose import CHANGE
 from memory.reading.undecided import Undecided, count_undecided, list_undecided
 from webapp.api.schemas import Line
 from webapp.context import credential, session, utc_now
@@ -17,7 +18,7 @@ from webapp.operations import incognito_spaces, is_incognito
 from webapp.pages.closed import closed_page
 from webapp.pages.forms import parse
 from webapp.pages.visitor import guarded
-from webapp.pages.word_diff import Piece, compare_words
+from webapp.pages.word_diff import Piece, compare_words, set_apart
 from webapp.settling import settle
 
 bp = guarded("undecided")
@@ -64,10 +65,16 @@ def index() -> Response:
     page = list_undecided(
         session(), credential().user_id, outside=incognito_spaces(), limit=PAGE, cursor=form.cursor, now=utc_now()
     )
-    pairs = [Pair(each, compare_words(each.older.text, each.newer.text, most=_SHOWN)) for each in page.pairs]
+    pairs = [Pair(each, _pieces(each)) for each in page.pairs]
     return render(
         "memories/undecided.html", "memories/_undecided.html", pairs=pairs, next_cursor=page.next_cursor, form=form
     )
+
+
+def _pieces(pair: Undecided) -> Sequence[Piece]:
+    """Return what changed word by word, or as a whole where the two have other words."""
+    compare = set_apart if pair.differs_in == CHANGE else compare_words
+    return compare(pair.older.text, pair.newer.text, most=_SHOWN)
 
 
 @bp.post("/memories/undecided/<uuid:newer_id>/<uuid:older_id>")

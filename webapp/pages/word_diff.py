@@ -46,6 +46,11 @@ def compare_words(older: str, newer: str, *, most: int = 2000) -> list[Piece]:
     return list(_within(list(_apart(pieces)), most))
 
 
+def set_apart(older: str, newer: str, *, most: int = 2000) -> list[Piece]:
+    """Return all of the older text as gone and, on a line of its own, the newer one as new, up to `most` characters."""
+    return list(_within([Piece("gone", f"{older}\n"), Piece("new", newer)], most))
+
+
 def _runs(before: Sequence[str], after: Sequence[str]) -> Iterator[tuple[Kind, Sequence[str]]]:
     old, new = [word.rstrip() for word in before], [word.rstrip() for word in after]
     head = _shared(old, new)
