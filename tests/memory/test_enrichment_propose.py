@@ -169,3 +169,20 @@ def test_the_newer_of_the_two_can_replace_the_older(book, read):
     old, news = read(OLD, NEWS)
     book.do(settle_update, news, old, "this")
     assert (book.load(old).status, book.load(news).supersedes) == ("superseded", old)
+
+
+def test_two_that_differ_in_a_mark_are_asked_about_for_that(book, read, caplog):
+    old, news = read("The rent is now 850 a month", "The rent is now 910 a month")
+    assert linked(book) == [(str(news), str(old), "number")]
+    assert caplog.messages == []
+
+
+def test_by_a_model_whose_likenesses_nobody_knows_nothing_is_news(book, read):
+    read(OLD)
+    news = book.write(NEWS).id
+    embed_all(book)
+    told = "UPDATE embedding_models SET {} WHERE user_id = :user_id RETURNING id"
+    book.all(told.format("provider_type = 'http', model = 'other'"), user_id=book.user_id)
+    assert Desk(book).read() == 1
+    assert linked(book) == []
+    assert book.load(news).enriched_version == 1
