@@ -17,6 +17,7 @@ from sqlalchemy.orm import Session, sessionmaker
 from memory.clock import Clock
 from memory.drafts.drafts import MAX_TAG_LENGTH
 from memory.drafts.importance import CONFIDENT, METADATA, assess, repeat_boost
+from memory.enrichment.detectors import PERSON
 from memory.enrichment.findings import Findings, Name, derived_tags
 from memory.enrichment.mentions import Origin, mention
 from memory.enrichment.propose import LARGEST_SCAN, propose_tags, propose_updates
@@ -165,8 +166,9 @@ class _Writer:
         self, memories: Sequence[Memory], spaces: Mapping[UUID, Space], found: Mapping[UUID, Findings | None]
     ) -> Iterable[_Told]:
         proposed = self._proposals(memories, spaces)
-        # What was moved or brought back says nothing new.
-        self._look_for_older([memory for memory in memories if memory.enriched_version != 0], spaces)
+        # What was moved or brought back says nothing new, and who talks goes on about the same thing.
+        new = [each for each in memories if each.enriched_version != 0 and not _is_a_turn(each, found.get(each.id))]
+        self._look_for_older(new, spaces)
         for memory in memories:
             if findings := found.get(memory.id):
                 findings = replace(findings, tags=(*findings.tags, *proposed.get(memory.id, ())))
@@ -221,6 +223,12 @@ def _by_small_space(
 
 def _waits(row: Memory | Episode) -> bool:
     return row.enriched_version != row.version if isinstance(row, Memory) else row.needs_enrichment
+
+
+def _is_a_turn(memory: Memory, findings: Findings | None) -> bool:
+    """Tell whether a memory is a turn of a talk: it begins with the name of who speaks."""
+    persons = (name.name for name in findings.names if name.type == PERSON) if findings else ()
+    return memory.text.startswith(tuple(f"{each}:" for each in persons))
 
 
 def _enrich(memory: Memory, findings: Findings) -> None:

@@ -108,6 +108,13 @@ def test_nothing_is_news_of_a_summary(book, read):
     assert linked(book) == []
 
 
+def test_what_is_said_in_a_talk_is_no_news(book, read):
+    read("Jon: I will not quit dancing", "Gina: That is right, never quit dancing now")
+    assert linked(book) == []
+    read("My dancing lesson is on Mondays", "The dancing lesson: now on Fridays")
+    assert len(linked(book)) == 1
+
+
 def test_nothing_is_news_of_what_is_of_a_later_day(book, read):
     read(NEWS, OLD)
     assert linked(book) == []
