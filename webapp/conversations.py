@@ -27,6 +27,7 @@ from webapp.context import credential, request_id, runtime, session, utc_now
 from webapp.guards import bearer_required
 from webapp.operations import (
     NOTHING_RECALLED,
+    implied_space,
     incognito_spaces,
     is_incognito,
     refuse_in_incognito,
@@ -68,13 +69,13 @@ def find_threads(
 def open_thread(space: str | None, fields: Mapping[str, Any]) -> tuple[dict[str, Any], bool]:
     """Resume a conversation by its `external_id`, or open one in the space; tells of it, and whether it is new.
 
-    In the space that is named; where none is, wherever it is.
+    In the space that is named, or in which the call is made; where there is none, wherever it is.
     """
     who = credential()
     target = space_for(space)
     refuse_in_incognito(target.id)
     # Spaces are isolated: what is meant for one must not be said in a namesake that another has.
-    within = target.id if space is not None else who.space_id
+    within = target.id if space is not None else implied_space()
     conversation, new = conversations.open_conversation(
         session(), who.user_id, target, **fields, within=within, now=utc_now(), actor=who.actor
     )

@@ -20,6 +20,7 @@ from webapp.context import credential, session, utc_now
 from webapp.errors import problem
 from webapp.fields import taken_by
 from webapp.headers import CONVERSATION_HEADER, MESSAGE_HEADER, SESSION_HEADER, SPACE_HEADER, USER_HEADER, own_header
+from webapp.recording import place_of_request
 
 V = TypeVar("V", bound=Callable[..., Any])
 
@@ -40,6 +41,7 @@ _SCOPE = "required_scope"
 _STREAMED = "reads_its_own_body"
 _MANY = "takes_many_texts"
 _RECORDED = "records_the_call"
+_PLACED = "is_of_a_place"
 
 
 def needs(scope: str) -> Callable[[V], V]:
@@ -70,11 +72,26 @@ def recorded(view: V) -> V:
     return view
 
 
+def placed(view: V) -> V:
+    """Mark a view that works in the space where the headers say that the call is made, unless it names another."""
+    setattr(view, _PLACED, True)
+    return view
+
+
+def place_required() -> None:
+    """Learn where a call of a marked view is made, before it is asked to do anything; raises `InvalidError`.
+
+    A view that keeps a record of the call does so itself, as it records a call that fails by it.
+    """
+    if getattr(current_app.view_functions[request.endpoint or ""], _PLACED, False):
+        place_of_request()
+
+
 def headers_of(view: Callable[..., Any]) -> tuple[str, ...]:
     """Return the headers of ours that are read on the way to a view behind a bearer token, and in it."""
     read = (SESSION_HEADER, USER_HEADER)
     said = (CONVERSATION_HEADER, MESSAGE_HEADER, SPACE_HEADER)
-    return (*read, *said) if getattr(view, _RECORDED, False) else read
+    return (*read, *said) if any(getattr(view, mark, False) for mark in (_RECORDED, _PLACED)) else read
 
 
 def take_small_body() -> None:

@@ -18,10 +18,13 @@ ABOUT = {
     ),
     USER_HEADER: "The user to act for, by address or id. Only a token with the scope service may send it.",
     CONVERSATION_HEADER: (
-        "The id of the conversation in which the call is made: it is recorded with that, and is of the space that the "
-        "conversation is in where it names none."
+        "The id of the conversation in which the call is made: it is of the space that the conversation is in where it "
+        "names none, and is recorded with that where calls are recorded."
     ),
-    MESSAGE_HEADER: "The id of the message for which the call is made: it is recorded with that and its conversation.",
+    MESSAGE_HEADER: (
+        "The id of the message for which the call is made: it is in the conversation of that, and recorded with both "
+        "where calls are recorded."
+    ),
     SPACE_HEADER: (
         "The name (slug) of the space that the call is of where it names none: that of the project on which an agent "
         "works. A call in a conversation of another space is refused."

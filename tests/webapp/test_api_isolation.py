@@ -377,3 +377,95 @@ def test_an_empty_name_moves_no_conversation_to_the_shared_pool(owner, ada):
     moved = talk.change(space="")
     assert (moved.status_code, fields(moved), talk.head()["space"]) == (422, ["space"], "work")
     assert talk.change(space=None).json["space"] == "default"
+
+
+# --- by where the headers say that a call is made -------------------------------------------------------------------
+
+STORED = [
+    (ENTRIES, {"text": "The lathe is booked"}),
+    (f"{ENTRIES}/batch", {"entries": [{"text": "The lathe is booked"}]}),
+    ("/v1/facts", {"subject": "The lathe", "predicate": "is", "object": "booked"}),
+    ("/v1/conversations", {"external_id": "lathe"}),
+]
+LISTED = {"entries": ENTRIES, "facts": "/v1/facts", "conversations": "/v1/conversations"}
+
+
+def at(agent, **header):
+    """Return the agent as one that says where its calls are made."""
+    said = {f"X-Commonplace-{name.title()}": value for name, value in header.items()}
+    return Agent(agent.client, agent.headers, said)
+
+
+def kept(agent):
+    """Return in which spaces the user has anything, by what it is."""
+    return {
+        name: [item["space"] for item in agent.get(path).json[name]]
+        for name, path in LISTED.items()
+        if agent.get(path).json[name]
+    }
+
+
+@pytest.mark.parametrize(("path", "body"), STORED, ids=[path for path, _ in STORED])
+def test_what_is_stored_is_of_the_space_that_the_header_names(owner, ada, path, body):
+    add_space(ada, "work")
+    assert at(owner, space="work").post(path, body).status_code in {200, 201}
+    assert list(kept(owner).values()) == [["work"]]
+
+
+@pytest.mark.parametrize(("path", "body"), STORED, ids=[path for path, _ in STORED])
+def test_a_space_in_the_body_goes_before_that_of_the_header(owner, ada, path, body):
+    add_space(ada, "work")
+    assert at(owner, space="work").post(path, {**body, "space": "default"}).status_code in {200, 201}
+    assert list(kept(owner).values()) == [["default"]]
+
+
+@pytest.mark.parametrize(("path", "body"), STORED, ids=[path for path, _ in STORED])
+def test_nothing_is_stored_for_a_space_that_there_is_not(owner, path, body):
+    answer = at(owner, space="wrok").post(path, body)
+    assert (answer.status_code, fields(answer), kept(owner)) == (422, ["X-Commonplace-Space"], {})
+    assert "there are default" in answer.json["detail"]
+
+
+def test_what_is_stored_in_a_conversation_is_of_its_space(owner, ada):
+    thread = owner.post("/v1/conversations", {"space": add_space(ada, "work")}).json["id"]
+    for path, body in STORED[:3]:
+        at(owner, conversation=thread).post(path, body)
+    assert kept(owner) == {"entries": ["work"], "facts": ["work"], "conversations": ["work"]}
+
+
+def test_a_list_is_of_the_space_that_the_header_names(owner, ada):
+    add_space(ada, "work")
+    for path, body in STORED[:1] + STORED[2:]:
+        owner.post(path, body)
+    assert kept(owner) == {name: ["default"] for name in LISTED}
+    assert kept(at(owner, space="work")) == {}
+    assert kept(at(owner, space="default")) == kept(owner)
+
+
+def test_a_conversation_is_not_resumed_in_another_space_than_that_of_the_header(owner, ada):
+    add_space(ada, "work")
+    first = owner.post("/v1/conversations", {"external_id": "lathe"}).json
+    second = at(owner, space="work").post("/v1/conversations", {"external_id": "lathe"})
+    assert (second.status_code, first["space"], second.json["space"]) == (201, "default", "work")
+    again = at(owner, space="work").post("/v1/conversations", {"external_id": "lathe"})
+    assert (again.status_code, again.json["id"]) == (200, second.json["id"])
+
+
+@pytest.mark.parametrize("path", ["/v1/memory/summary", "/v1/memory/settings", "/v1/entities", "/v1/memory/updates"])
+def test_a_header_of_no_space_stops_a_look_as_well(owner, path):
+    answer = at(owner, space="wrok").get(path)
+    assert (answer.status_code, fields(answer)) == (422, ["X-Commonplace-Space"])
+
+
+def test_the_settings_are_those_of_the_space_that_the_header_names(owner, ada):
+    add_space(ada, "work")
+    changed = at(owner, space="work").post("/v1/memory/settings", {"memory_enabled": False}).json
+    assert (changed["slug"], changed["memory_enabled"]) == ("work", False)
+    assert at(owner, space="work").get("/v1/memory/settings").json["slug"] == "work"
+    assert owner.get("/v1/memory/settings").json["memory_enabled"] is True
+
+
+def test_themes_are_those_of_the_space_that_the_header_names(owner, secret, ada):
+    add_space(ada, "work")
+    assert [theme["slug"] for theme in at(owner, space="default").get("/v1/memory/themes").json["themes"]] == ["safes"]
+    assert at(owner, space="work").get("/v1/memory/themes").json["themes"] == []

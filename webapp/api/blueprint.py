@@ -26,6 +26,7 @@ from webapp.guards import (
     headers_of,
     keep_last_use,
     object_required,
+    place_required,
     scope_required,
     take_small_body,
 )
@@ -94,7 +95,8 @@ def api_blueprint(name: str, description: str, url_prefix: str) -> APIBlueprint:
         abp_security=[{"bearer": []}],
         abp_responses={status: _documented(text) for status, text in PROBLEMS.items()},
     )
-    for guard in (take_small_body, bearer_required, scope_required, query_required_once, object_required):
+    guards = (take_small_body, bearer_required, scope_required, query_required_once, object_required, place_required)
+    for guard in guards:
         bp.before_request(guard)
     answers_alike(bp)
     return bp

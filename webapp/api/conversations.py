@@ -46,7 +46,7 @@ from webapp.conversations import (
     readable_thread,
     receive_message,
 )
-from webapp.guards import needs, of_many, streamed
+from webapp.guards import needs, of_many, placed, streamed
 
 bp = api_blueprint("conversations", "Conversations and what was said in them", "/v1/conversations")
 
@@ -67,6 +67,7 @@ _ARCHIVED = {"false": False, "true": True, "any": None}
 
 @bp.get("", summary="List conversations, the latest first", responses={"200": ConversationsAnswer})
 @needs("read")
+@placed
 def list_(query: ConversationQuery) -> Response:
     """Answer a page; `next_cursor` is null at the end. With `q`, those in which all the words occur, and where.
 
@@ -82,8 +83,12 @@ def list_(query: ConversationQuery) -> Response:
 
 @bp.post("", summary="Open or resume a conversation", responses=new_or_known(ConversationAnswer))
 @needs("write")
+@placed
 def create(body: ConversationBody) -> Response:
-    """Answer 201 when it is new, and 200 with the one that has this `external_id` already: in `space`, if named."""
+    """Answer 201 when it is new, and 200 with the one that has this `external_id` already.
+
+    It is looked for in `space`, or that of the headers, where either is named, and else everywhere.
+    """
     fields = body.model_dump(exclude={"space", "metadata"})
     answer, new = open_thread(body.space, {**fields, "extra": body.metadata})
     return make_response(jsonify(answer), 201 if new else 200)

@@ -26,7 +26,7 @@ from webapp.api.answers import DeletedAnswer, EntitiesAnswer, MovedEntityAnswer,
 from webapp.api.blueprint import api_blueprint
 from webapp.api.schemas import Cursor, Line, Query, Slug, Strict, moment
 from webapp.context import credential, session, utc_now
-from webapp.guards import may_read, needs
+from webapp.guards import may_read, needs, placed
 from webapp.operations import (
     NOTHING_RECALLED,
     incognito_spaces,
@@ -72,6 +72,7 @@ class RetagBody(Strict):
 
 @bp.get("", summary="List entities, the most mentioned first", responses={"200": EntitiesAnswer})
 @needs("read")
+@placed
 def list_(query: EntitiesQuery) -> Response:
     """Answer a page; without `space`, of all spaces that have any. The shared pool has none."""
     scope = scope_for(query.space)

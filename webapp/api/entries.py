@@ -42,7 +42,7 @@ from webapp.api.schemas import (
 )
 from webapp.api.tool_calls import UsesQuery, own_calls_only, use_json
 from webapp.context import credential, session, utc_now
-from webapp.guards import needs, of_many
+from webapp.guards import needs, of_many, placed
 from webapp.operations import (
     NOTHING_RECALLED,
     as_seen,
@@ -67,6 +67,7 @@ STATUS = {"created": 201, "merged": 200, "refused": 409}
 
 @bp.get("", summary="List memories", responses={"200": EntriesAnswer})
 @needs("read")
+@placed
 def list_(query: EntryQuery) -> Response:
     """Answer a page, in the order that is asked for; `next_cursor`, of that order, is null at the end."""
     scope = scope_for(query.space)
@@ -97,6 +98,7 @@ def list_(query: EntryQuery) -> Response:
     "", summary="Store a memory", responses={"201": OutcomeAnswer, "200": OutcomeAnswer, "409": refusing(OutcomeAnswer)}
 )
 @needs("write")
+@placed
 def create(body: EntryBody) -> Response:
     """Answer 201 when it is new, 200 when it was merged, 409 when it was refused; always with the trace."""
     draft = body.to_draft()
@@ -109,6 +111,7 @@ def create(body: EntryBody) -> Response:
 @bp.post("/batch", summary="Store up to 1,000 memories", responses={"200": BatchAnswer})
 @needs("write")
 @of_many
+@placed
 def create_batch(body: BatchBody) -> Response:
     """Answer 200 with one outcome per entry, in order. A bad field stores nothing at all."""
     space = _space_of(body)

@@ -16,7 +16,7 @@ from webapp.api.blueprint import api_blueprint
 from webapp.api.schemas import NOT_BLANK, Cursor, Line, Moment, Patch, Query, Share, Slug, Strict, described_as
 from webapp.context import utc_now
 from webapp.facts import correct_fact, delete_fact, fact_json, find_facts, readable_fact, state_fact
-from webapp.guards import needs
+from webapp.guards import needs, placed
 
 bp = api_blueprint("facts", "What is true of whom, from when until when", "/v1/facts")
 
@@ -77,6 +77,7 @@ class FactPatch(Patch):
 
 @bp.get("", summary="List facts, the latest first", responses={"200": FactsAnswer})
 @needs("read")
+@placed
 def list_(query: FactsQuery) -> Response:
     """Answer a page of what is true now, of what was at a moment, or of all that ever was; of all spaces or one."""
     if query.at is not None and query.ended:
@@ -98,6 +99,7 @@ def list_(query: FactsQuery) -> Response:
 
 @bp.post("", summary="State a fact", responses={"201": StatedFactAnswer, "200": StatedFactAnswer})
 @needs("write")
+@placed
 def add(body: FactBody) -> tuple[Response, HTTPStatus]:
     """Answer its id, and the facts that it contradicts: those end when it begins, and stay on record.
 

@@ -44,8 +44,16 @@ from webapp.api.schemas import (
 from webapp.context import credential, runtime, session, utc_now, zone
 from webapp.errors import problem
 from webapp.facts import recall_facts
-from webapp.guards import in_session, needs, recorded, require_scope
-from webapp.operations import drop_theme, embeds, incognito_spaces, refuse_in_incognito, skipped, space_for
+from webapp.guards import in_session, needs, placed, recorded, require_scope
+from webapp.operations import (
+    drop_theme,
+    embeds,
+    implied_space,
+    incognito_spaces,
+    refuse_in_incognito,
+    skipped,
+    space_for,
+)
 from webapp.prompt import prompt_block
 from webapp.recall import find
 from webapp.recording import Recording, hits_of, recalled
@@ -58,6 +66,7 @@ bp = api_blueprint("memory", "Switches, themes and what goes into a prompt", "/v
 
 @bp.get("/summary", summary="What is remembered, in words and numbers", responses={"200": SummaryAnswer})
 @needs("read")
+@placed
 def summary(query: SpaceQuery) -> Response:
     """Answer a human-readable summary of a space; empty while recall is off."""
     space = space_for(query.space)
@@ -73,6 +82,7 @@ def summary(query: SpaceQuery) -> Response:
     responses={"200": SpaceAnswer},
 )
 @needs("write")
+@placed
 def settings(body: SettingsBody) -> Response:
     """Change what was sent, and answer the space."""
     changes = body.model_dump(exclude_unset=True, exclude={"space"})
@@ -90,6 +100,7 @@ def settings(body: SettingsBody) -> Response:
 
 @bp.get("/settings", summary="The switches of a space", responses={"200": SpaceAnswer})
 @needs("read")
+@placed
 def read_settings(query: SpaceQuery) -> Response:
     """Answer the space with its settings."""
     return jsonify(space_json(space_for(query.space)))
@@ -129,6 +140,7 @@ def _choose_session(body: IncognitoBody) -> None:
 
 @bp.get("/themes", summary="List themes", responses={"200": ThemesAnswer})
 @needs("read")
+@placed
 def themes(query: ThemesQuery) -> Response:
     """Answer a page of themes with the number of their memories, the fullest first; of one space, where one is named.
 
@@ -140,7 +152,7 @@ def themes(query: ThemesQuery) -> Response:
     space = space_for(query.space)
     if why := skipped(space):
         return jsonify({"themes": [], "next_cursor": None, "skipped": why})
-    confined = space.id if query.space is not None else credential().space_id
+    confined = space.id if query.space is not None else implied_space()
     outside = incognito_spaces() if confined is None else ()
     user_id = credential().user_id
     page = page_themes(session(), user_id, space_id=confined, outside=outside, limit=query.limit, cursor=query.cursor)
@@ -202,6 +214,7 @@ def _theme_json(theme: Theme) -> dict[str, str]:
 
 @bp.get("/prompt", summary="The block to put into an agent's system prompt", responses={"200": PromptAnswer})
 @needs("read")
+@placed
 def prompt(query: SpaceQuery) -> Response:
     """Answer one or two lines and at most ten themes, never a memory's text; empty while recall is off."""
     return jsonify(told_in_prompt(query.space))

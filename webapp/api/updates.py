@@ -14,7 +14,7 @@ from webapp.api.answers import SettledAnswer, UndecidedAnswer
 from webapp.api.blueprint import api_blueprint
 from webapp.api.schemas import Cursor, SpaceQuery, Strict, moment
 from webapp.context import credential, session, utc_now
-from webapp.guards import needs
+from webapp.guards import needs, placed
 from webapp.operations import incognito_spaces, is_incognito, scope_for
 from webapp.settling import settle
 
@@ -43,6 +43,7 @@ class SettleBody(Strict):
 
 @bp.get("", summary="List what may be an update of another", responses={"200": UndecidedAnswer})
 @needs("read")
+@placed
 def list_(query: UpdatesQuery) -> Response:
     """Answer the pairs of active memories that nobody has decided between, what was stored last first."""
     scope = scope_for(query.space)
