@@ -66,6 +66,8 @@ _STATUS: dict[type[DomainError], HTTPStatus] = {
 # After so long anybody may ask again, however slowly a request came in.
 _LONGEST_PAUSE = 300  # seconds
 
+_NOTHING_HERE = "there is nothing at this address"
+
 # Why a database that is there cannot do what it is asked.
 _UNABLE: dict[type[pg.Error], str] = {
     pg.DiskFull: "the disk of the database is full",
@@ -283,7 +285,9 @@ def _http(error: HTTPException) -> Response:
     if error.response is not None:
         return make_response(error.response)
     unknown = isinstance(error, NotFound) and request.routing_exception is not None
-    detail = "there is nothing at this address" if unknown else error.description or ""
+    detail = _NOTHING_HERE if unknown else error.description or ""
+    if unknown and _asks_a_program():
+        detail = f"{detail}; {request.root_path}/v1/openapi.json has all there are, and an id in one must be whole"
     allowed = sorted(error.valid_methods or ()) if isinstance(error, MethodNotAllowed) else []
     if allowed:
         detail = f"{request.method} is not taken here; there are {', '.join(allowed)}"

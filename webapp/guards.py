@@ -130,8 +130,13 @@ def require_scope(scope: str) -> None:
 
 
 def lacking(scope: str) -> str | None:
-    """Say that the credential lacks the scope; None when it has it."""
-    return None if scope == ANY or scope in credential().scopes else f"the token lacks the scope {scope}"
+    """Say that the credential lacks the scope, and how one comes by it; None when it has it."""
+    has = credential().scopes
+    if scope == ANY or scope in has:
+        return None
+    who = " by an admin" if scope in {"admin", "service"} else ""
+    how = f"one with it is made{who} on the page Tokens or by commonplace token create"
+    return f"the token lacks the scope {scope}, it has {', '.join(sorted(has))}; {how}"
 
 
 def may_read() -> bool:

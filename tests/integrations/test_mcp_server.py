@@ -206,7 +206,11 @@ def test_what_cannot_be_served_ends_and_says_why(args, token, said):
 def test_a_token_that_cannot_be_used_ends_it_and_says_why(base_url, ada):
     writer = ada.new_token("write")["Authorization"].removeprefix("Bearer ")
     for token, why in (
-        (writer, "403, the token lacks the scope read"),
+        (
+            writer,
+            "403, the token lacks the scope read, it has write; one with it is made on the page Tokens or by "
+            "commonplace token create",
+        ),
         (
             "cp_x",
             "401, a valid bearer token is needed, as in Authorization: Bearer cp_...; one that was revoked or has "

@@ -304,6 +304,19 @@ def test_a_tool_needs_its_scope(client, lacking, name):
     assert (response.status_code, response.mimetype) == (403, "application/problem+json")
 
 
+@pytest.mark.parametrize(
+    ("path", "said"),
+    [
+        (ENTRIES, "the token lacks the scope write, it has forget, read; one with it is made on the page Tokens"),
+        ("/v1/admin/backfill", "the token lacks the scope admin, it has forget, read; one with it is made by an admin"),
+    ],
+)
+def test_who_lacks_a_scope_is_told_what_there_is_and_how_to_come_by_it(client, ada, path, said):
+    detail = client.post(path, headers=ada.new_token("read", "forget"), json={}).json["detail"]
+    assert detail.startswith(said)
+    assert detail.endswith("or by commonplace token create")
+
+
 def test_the_scope_is_asked_before_the_arguments(client, lacking):
     response = client.post(ENTRIES, headers=lacking["write"], json={"text": "", "nonsense": 1})
     assert response.status_code == 403

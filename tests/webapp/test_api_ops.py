@@ -271,6 +271,14 @@ def test_every_address_is_described(app, described):
     assert wanted == {(path, method) for path, item in described["paths"].items() for method in item}
 
 
+@pytest.mark.parametrize("path", ["/v1/memories", "/v1/memory/entries/4711", "/v1/conversations/thread-1"])
+def test_an_address_that_is_not_there_names_the_description_of_all_there_are(client, path):
+    answer = client.get(path)
+    (address,) = re.findall(r"\S*openapi\S*", answer.json["detail"])
+    assert (answer.status_code, client.get(address).json["openapi"]) == (404, "3.1.0")
+    assert answer.json["detail"].endswith("an id in one must be whole")
+
+
 def test_every_operation_has_a_summary(described):
     assert [name for name, operation in operations(described) if not operation.get("summary")] == []
 

@@ -244,7 +244,8 @@ def test_what_a_model_can_mend_is_told_it_as_by_the_tools_own_address(client, ad
 
 def test_what_a_token_may_not_do_is_told_the_model_and_recorded(client, ada):
     failed, text = call(client, ada.new_token("read"), "memory_add", type="fact", content=BEES)
-    assert (failed, json.loads(text)["detail"]) == (True, "the token lacks the scope write")
+    said = "the token lacks the scope write, it has read; one with it is made on the page Tokens or by "
+    assert (failed, json.loads(text)["detail"]) == (True, f"{said}commonplace token create")
     assert rows(ada, "SELECT tool, success, arguments FROM tool_calls") == [("memory_add", False, {})]
     assert Agent(client, ada.headers).texts() == []
 
