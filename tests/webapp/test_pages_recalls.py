@@ -154,6 +154,15 @@ def test_the_page_draws_each_recall_and_tells_its_numbers(reader, agent):
     assert "1st of 1" in text
 
 
+def test_a_total_is_never_more_than_what_a_full_column_stands_for(reader, ada):
+    memory_id = stored(ada, TEXT)
+    for ago, total in ((9, 0.31), (5, 1.02), (1, 1.03)):
+        found = {"ids": [str(memory_id)], "scores": [[1.0, 0.6, 0.2, total]]}
+        call(ada, memory_id, ago=ago, result=found)
+    drawn = reader.get(f"/memories/{memory_id}").text.split('aria-label="Total')[1].split("</div>")[0]
+    assert re.findall(r'bar-value">(.*?)<|bar-weight"[^>]*>(.*?)<', drawn) == [("1.03", ""), ("", "of 1.03")]
+
+
 def test_a_recall_without_a_score_is_told_and_not_drawn(reader, agent, ada):
     memory_id = agent.store(TEXT)
     call(ada, memory_id, ago=5)
