@@ -21,6 +21,7 @@ from flask import (
 from gunicorn.http.errors import ParseException
 from psycopg import errors as pg
 from pydantic import BaseModel, ValidationError
+from pydantic.fields import FieldInfo
 from sqlalchemy import event
 from sqlalchemy.exc import DataError, DBAPIError, IntegrityError, InterfaceError, OperationalError, SQLAlchemyError
 from sqlalchemy.exc import TimeoutError as PoolTimeoutError
@@ -134,14 +135,14 @@ def field_errors(error: ValidationError, schema: type[BaseModel] | None) -> list
     ]
 
 
-def _message(found: Mapping[str, Any], takes: Collection[str] | None) -> str:
+def _message(found: Mapping[str, Any], takes: Mapping[str, FieldInfo] | None) -> str:
     """Return what is wrong, in words of our own where pydantic's speak of how it validates."""
     said = found.get("ctx", {})
     match found["type"]:
-        case "extra_forbidden" if takes is not None:
-            return f"is not taken here; there {'is' if len(takes) == 1 else 'are'} {', '.join(takes) or 'none'}"
         case "extra_forbidden":
-            return "is not taken here"
+            return f"is not taken here{_instead(takes)}"
+        case "missing":
+            return f"{found['msg']}{_about((takes or {}).get(str(found['loc'][-1])))}"
         case "list_type":
             return "must be a list"
         case "uuid_parsing" | "uuid_type":
@@ -158,6 +159,16 @@ def _message(found: Mapping[str, Any], takes: Collection[str] | None) -> str:
             return str(said["error"])
         case _:
             return str(found["msg"])
+
+
+def _instead(takes: Collection[str] | None) -> str:
+    """Say which fields there are, where that is known."""
+    return "" if takes is None else f"; there {'is' if len(takes) == 1 else 'are'} {', '.join(takes) or 'none'}"
+
+
+def _about(wanted: FieldInfo | None) -> str:
+    """Say what a field that was left out is, where its description does."""
+    return f": {wanted.description}" if wanted is not None and wanted.description else ""
 
 
 def _so_many(number: int, found: Mapping[str, Any]) -> str:

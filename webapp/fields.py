@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from inspect import isclass
 from typing import Any, get_args, get_origin, get_type_hints
 
 from pydantic import BaseModel
+from pydantic.fields import FieldInfo
 
 
 @cache
@@ -21,7 +22,7 @@ def kinds_of(annotation: Any) -> list[Any]:
     return [get_origin(annotation) or annotation, *(kind for part in get_args(annotation) for kind in kinds_of(part))]
 
 
-def fields_beside(model: type[BaseModel] | None, path: Sequence[str | int]) -> Collection[str] | None:
+def fields_beside(model: type[BaseModel] | None, path: Sequence[str | int]) -> Mapping[str, FieldInfo] | None:
     """Return the fields that may be where `path` is, in a request of this schema; None where nothing says it."""
     for part in path[:-1]:
         if model is None:

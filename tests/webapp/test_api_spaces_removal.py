@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from uuid import UUID
 
 import pytest
@@ -590,6 +591,15 @@ def test_a_confined_token_removes_nothing(agent, client, work):
 )
 def test_a_bad_wish_is_named(agent, work, query, field):
     assert fields(agent.delete(WORK, **query)) == [field]
+
+
+def test_a_removal_that_wishes_nothing_is_told_what_to_wish_and_where_the_word_is(agent, work):
+    refused = agent.delete(WORK)
+    said = {each["field"]: each["message"] for each in refused.json["errors"]}
+    assert (refused.status_code, list(said)) == (422, ["contents", "expect"])
+    assert said["contents"].endswith("move, archive or forget what is in the space")
+    (address,) = re.findall(r"GET (\S+),", said["expect"])
+    assert remove(agent, "move", expect=agent.get(address.replace("SLUG", "work")).json["expect"]).status_code == 200
 
 
 @pytest.mark.parametrize("expect", ["x", "0" * 32, NOBODYS_ID])

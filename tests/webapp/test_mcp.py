@@ -227,7 +227,7 @@ def test_arguments_may_be_left_out(client, ada, arguments):
 @pytest.mark.parametrize(
     ("tool", "arguments", "status", "said"),
     [
-        ("memory_search", {"question": "bees?"}, 422, "query: Field required"),
+        ("memory_search", {"question": "bees?"}, 422, "query: Field required: What to look for, in plain words"),
         ("memory_get", {"item_id": NOBODYS_ID}, 404, "memory"),
         ("memory_search", {"query": "bees", "space": "work"}, 422, "there is no space 'work'; there are default"),
     ],

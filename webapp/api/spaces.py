@@ -66,9 +66,9 @@ class ShareQuery(Query):
 class RemovalQuery(Query):
     """What becomes of what is in a space, and which one takes it; `expect` is the word that its contents answered."""
 
-    contents: Literal["move", "archive", "forget"]
-    into: Slug = DEFAULT_SPACE
-    expect: Line
+    contents: Literal["move", "archive", "forget"] = Field(description="move, archive or forget what is in the space")
+    into: Slug = Field(DEFAULT_SPACE, description="The space that takes it.")
+    expect: Line = Field(description="what GET /v1/spaces/SLUG/contents, with the same `into`, answers as `expect`")
 
 
 @bp.get("", summary="List spaces", responses={"200": SpacesAnswer})
