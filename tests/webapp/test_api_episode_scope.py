@@ -10,6 +10,8 @@ from api_agent import Agent, add_space, embed
 from api_talk import Talk
 from recorded_calls import CONVERSATION, SPACE
 
+from webapp.tools.episodes import BY_TIME_ALONE
+
 SECRETS = {
     "pool-1": ("Where is the spare key?", "Under the third flowerpot by the kitchen door."),
     "pool-2": ("What is the key to good bread?", "Patience, and a very hot oven."),
@@ -241,3 +243,25 @@ def test_incognito_recalls_no_episode(ada_agent, talks):
     assert (answer["results"], answer["degraded"]) == ([], ["incognito"])
     ada_agent.post("/v1/memory/incognito/end", {})
     assert found(ada_agent) == {"pool-1", "pool-2"}
+
+
+# --- what it does not do --------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("query", ["What did we talk about on Wednesday?", "What happened last week?", "in May 2024"])
+def test_who_asks_for_a_time_alone_is_told_that_it_finds_nothing_by_that(ada_agent, talks, query):
+    (said,) = ada_agent.tool("episode_search", query=query).json["warnings"]
+    assert said.startswith("what was said is not found by a time alone")
+    assert "memory_search" in said
+    assert "warnings" not in ada_agent.tool("memory_search", query="the spare key").json
+
+
+@pytest.mark.parametrize("query", ["where is the key", "Which key did we talk about on Wednesday?", '"on Wednesday"'])
+def test_who_asks_for_more_than_a_time_is_not(ada_agent, talks, query):
+    assert BY_TIME_ALONE not in ada_agent.tool("episode_search", query=query).json.get("warnings", [])
+
+
+def test_incognito_says_nothing_of_a_time_that_it_did_not_look_for(ada_agent, talks):
+    ada_agent.post("/v1/memory/incognito/start", {"session": "quiet"})
+    answer = ada_agent.in_session("quiet").tool("episode_search", query="What happened last week?").json
+    assert (answer["degraded"], "warnings" in answer) == (["incognito"], False)
