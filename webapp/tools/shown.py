@@ -11,7 +11,7 @@ from memory.spaces.themes import spoken
 from retrieval.policy import Policy
 from retrieval.query import Hit, Result
 from retrieval.ranking.fusion import speaks_by_meaning
-from webapp.context import credential
+from webapp.context import credential, runtime
 from webapp.ratelimit import LIMITED
 
 
@@ -91,4 +91,6 @@ def _not_searched(result: Result) -> str:
     """Say that a search was one too many: without that an empty answer would seem to be what memory knows."""
     before = "; this is the last answer to the same question" if result.hits else ""
     why = "nothing was searched: there were too many searches in this minute"
-    return f"{why}{before}; ask again in {g.retry_after} seconds"
+    most = runtime().settings.searches_per_minute
+    allowed = f"all tokens of a user together may make {most} (COMMONPLACE_SEARCHES_PER_MINUTE of the server)"
+    return f"{why}{before}; ask again in {g.retry_after} seconds; {allowed}"
