@@ -101,13 +101,13 @@ def _restore(asked: Asked, ids: Sequence[UUID], _space: str | None) -> CommandRe
     )
     for refusal in restored.refused.values():
         raise refusal
-    back = restored.back
+    back = [each for each in restored.back if each in still]
     if not back and (there := listed(ids)):
         # Asked once more: the answer to the first time may have been lost.
         return done(asked, "undo", f"I remember {named(there)}: nothing had to be brought back.", ids, None)
     if not back:
         raise NotFoundError("there is nothing to restore: the undo window has closed")
-    make_room(session(), spaces, [*back, *restored.along], now=now, actor=who.actor)
+    make_room(session(), spaces, restored.back, now=now, actor=who.actor)
     session().commit()
     nudge()
     return done(asked, "undo", f"I remember again {named(listed(back))}.", back, None)

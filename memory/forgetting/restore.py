@@ -29,6 +29,7 @@ from memory.redaction.forgotten_rows import (
     VERSIONS,
     WORDINGS,
     Row,
+    brought_by,
     from_json,
     to_memory,
     went_with,
@@ -53,10 +54,9 @@ class Restorable:
 
 @dataclass(frozen=True, slots=True)
 class Restored:
-    """Which of some memories came back, which summaries came along with them, and why the others did not."""
+    """What came back, with the summaries that came along, and why those that were asked for did not."""
 
     back: Sequence[UUID]
-    along: Sequence[UUID]
     refused: Mapping[UUID, DomainError]
 
 
@@ -69,7 +69,7 @@ def restore(session: Session, user_id: UUID, memory_id: UUID, *, now: datetime, 
     done = restore_held(session, user_id, [memory_id], spaces, now=now, actor=actor)
     for refusal in done.refused.values():
         raise refusal
-    make_room(session, spaces, [*done.back, *done.along], now=now, actor=actor)
+    make_room(session, spaces, done.back, now=now, actor=actor)
     return session.get_one(Memory, (user_id, memory_id))
 
 
@@ -84,25 +84,20 @@ def restore_held(
     what is still forgotten; `RefusedError` when memory is off in its space, where something can be forgotten, but
     nothing stored again.
     """
-    layers = _layers(session, user_id, ids)
-    refused = dict.fromkeys(ids, _closed())
-    came: dict[UUID, None] = {}
-    for layer in layers:
-        # A summary may have come along with what it sums up; one that sums up something else that is forgotten comes
-        # along with that.
-        coming: Sequence[UUID] = [each for each in layer if each not in came]
-        while coming:
-            refused |= (why := _bring_back(session, user_id, coming, spaces, now, actor))
-            new = [each for each in coming if each not in why]
-            came |= dict.fromkeys(new)
-            went = select(Forgotten.id).where(Forgotten.user_id == user_id, went_with(new)).order_by(Forgotten.id)
-            coming = session.scalars(went).all() if new else ()
     asked = dict.fromkeys(ids)
-    return Restored(
-        back=[each for layer in layers for each in layer if each in came],
-        along=[each for each in came if each not in asked],
-        refused={each: refused[each] for each in asked if each not in came},
-    )
+    came: dict[UUID, None] = {}
+    refused: dict[UUID, DomainError] = {}
+    coming: Collection[UUID] = asked
+    while coming:
+        why = _bring_back(session, user_id, coming, spaces, now, actor)
+        new = [each for each in coming if each not in why]
+        came |= dict.fromkeys(new)
+        refused |= why
+        went = select(Forgotten.id).where(Forgotten.user_id == user_id, went_with(new)).order_by(Forgotten.id)
+        along = session.scalars(went).all() if new else ()
+        # Those that were asked for are tried again: what they sum up may be there by now.
+        coming = dict.fromkeys([*along, *(each for each in asked if each not in came)]) if new else ()
+    return Restored([*came], {each: refused[each] for each in asked if each not in came})
 
 
 def _closed() -> DomainError:
@@ -116,7 +111,9 @@ def _bring_back(
     mine = (Forgotten.user_id == user_id, among(Forgotten.id, ids))
     rows = select(Forgotten).where(*mine).with_for_update().execution_options(populate_existing=True)
     held = {row.id: row for row in session.scalars(rows.order_by(Forgotten.id))}
-    coming, refused = _admitted(session, user_id, {each: held[each] for each in ids}, spaces, now)
+    there = {each: held[each] for each in ids if each in held}
+    coming, refused = _admitted(session, user_id, there, spaces, now)
+    refused |= {each: _closed() for each in ids if each not in held}
     back = {memory: held[memory.id].row for memory in coming}
     _keep_sources(session, user_id, coming)
     _keep_themes(session, user_id, coming)
@@ -150,14 +147,14 @@ def _admitted(
     refused: dict[UUID, DomainError] = {}
     coming: list[Memory] = []
     for memory_id, forgotten in held.items():
-        memory = to_memory({name: value for name, value in forgotten.row.items() if name != LINKS})
-        if (space := places.get(memory.space_id)) is None or undo_until(forgotten) <= now:
+        space = places.get(UUID(forgotten.row["space_id"]))
+        if space is None or undo_until(forgotten) <= now:
             refused[memory_id] = _closed()
         elif not space.memory_enabled:
             why = f"memory is off in the space {space.slug!r}: turn it on to bring anything back"
             refused[memory_id] = RefusedError("memory_off", why)
         else:
-            coming.append(memory)
+            coming.append(to_memory({name: value for name, value in forgotten.row.items() if name != LINKS}))
     said = {
         (space_id, digest)
         for space_id in places
@@ -190,13 +187,13 @@ def _buried(session: Session, user_id: UUID, memories: Sequence[Memory]) -> set[
         return set()
     stones = select(Tombstone.memory_id).where(Tombstone.user_id == user_id, among(Tombstone.memory_id, sources))
     forgotten = set(session.scalars(stones.distinct()))
-    found = set()
-    for summary_id, its in named.items():
-        if said := its & forgotten - {summary_id}:
-            mine = (Forgotten.user_id == user_id, went_with([summary_id]))
-            if said.difference(session.scalars(select(Forgotten.id).where(*mine))):
-                found.add(summary_id)
-    return found
+    rows = select(Forgotten.id, Forgotten.row).where(Forgotten.user_id == user_id, among(Forgotten.id, forgotten))
+    bring = {source: brought_by(row) for source, row in session.execute(rows)}
+    return {
+        each
+        for each, its in named.items()
+        if any(str(each) not in bring.get(source, ()) for source in its & forgotten - {each})
+    }
 
 
 def hold_forgotten(session: Session, user_id: UUID, ids: Collection[UUID]) -> Sequence[Space]:
@@ -225,22 +222,17 @@ def hold_forgotten(session: Session, user_id: UUID, ids: Collection[UUID]) -> Se
 
 def sources_first(session: Session, user_id: UUID, ids: Sequence[UUID]) -> Sequence[UUID]:
     """Return those of the ids that are of forgotten memories, each behind what it sums up: it comes back after that."""
-    return [each for layer in _layers(session, user_id, ids) for each in layer]
-
-
-def _layers(session: Session, user_id: UUID, ids: Sequence[UUID]) -> Sequence[Sequence[UUID]]:
-    """Return `sources_first` in layers, none of which has what sums up another one of it."""
     mine = (Forgotten.user_id == user_id, among(Forgotten.id, ids))
     rows = session.execute(select(Forgotten.id, Forgotten.row["source_ids"]).where(*mine))
     named = {each: {*sources} - {str(each)} for each, sources in rows}
-    left, layers = [each for each in dict.fromkeys(ids) if each in named], list[Sequence[UUID]]()
+    left, order = [each for each in dict.fromkeys(ids) if each in named], list[UUID]()
     while left:
         waiting = {str(each) for each in left}
         # Those that sum each other up come in any order.
-        ready = [each for each in left if waiting.isdisjoint(named[each])] or left
-        layers.append(ready)
-        left = [each for each in left if each not in set(ready)]
-    return layers
+        ready = dict.fromkeys(each for each in left if waiting.isdisjoint(named[each])) or dict.fromkeys(left)
+        order += ready
+        left = [each for each in left if each not in ready]
+    return order
 
 
 def _places_of(user_id: UUID, ids: Collection[UUID]) -> Select[UUID]:

@@ -69,6 +69,12 @@ def went_with(memory_ids: Collection[UUID]) -> ColumnElement[bool]:
     return along.in_(words) | (along.is_not(None) & sums_up)
 
 
+def brought_by(row: Row) -> Collection[str]:
+    """Return the memories of which `went_with` finds this row; none where it is of no summary that went with one."""
+    along = row[LINKS].get(ALONG)
+    return () if along is None else {along, *row["source_ids"]}
+
+
 def texts_in(row: Mapping[str, Any]) -> list[str]:
     """Return every text that a forgotten row holds: what the memory said, what it said before, and what it merged."""
     links = row.get(LINKS, {})

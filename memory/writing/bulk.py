@@ -200,7 +200,7 @@ def forget_many(
 
 
 def restore_many(session: Session, user_id: UUID, ids: Sequence[UUID], *, now: datetime, actor: str) -> list[UUID]:
-    """Bring forgotten memories back; returns those that could be.
+    """Bring forgotten memories back; returns those that could be, and the summaries that came along.
 
     Raises `RefusedError` when memory is off in the space of any of them; the caller rolls back and may ask again.
     """
@@ -209,7 +209,7 @@ def restore_many(session: Session, user_id: UUID, ids: Sequence[UUID], *, now: d
     for refusal in done.refused.values():
         if isinstance(refusal, RefusedError):
             raise refusal
-    make_room(session, spaces, [*done.back, *done.along], now=now, actor=actor)
+    make_room(session, spaces, done.back, now=now, actor=actor)
     return list(done.back)
 
 

@@ -26,16 +26,10 @@ ACTS = {
 
 
 @pytest.fixture
-def asked(book):
-    """Do an act to new memories; return the statements that were asked for that."""
+def statements(book):
+    """Do an act to memories; return what it returns, and the statements that were asked for that."""
 
-    def _asked(act, count):
-        # Alike in nothing: a memory that may be an update of another does not move.
-        ids = [book.write(uuid4().hex).id for _ in range(count)]
-        if act == "activate":
-            book.do(bulk.set_status_many, ids, "archived")
-        if act == "restore":
-            book.do(bulk.forget_many, ids, undo=UNDO_WINDOW)
+    def _statements(act, ids):
         said = []
 
         def note(_connection, _cursor, statement, *_):
@@ -46,6 +40,23 @@ def asked(book):
             done = ACTS[act](book, (session, book.user_id, ids), now=utc_now(), actor="test")
             session.flush()
             event.remove(session.get_bind(), "before_cursor_execute", note)
+        return done, said
+
+    return _statements
+
+
+@pytest.fixture
+def asked(book, statements):
+    """Do an act to new memories; return the statements that were asked for that."""
+
+    def _asked(act, count):
+        # Alike in nothing: a memory that may be an update of another does not move.
+        ids = [book.write(uuid4().hex).id for _ in range(count)]
+        if act == "activate":
+            book.do(bulk.set_status_many, ids, "archived")
+        if act == "restore":
+            book.do(bulk.forget_many, ids, undo=UNDO_WINDOW)
+        done, said = statements(act, ids)
         assert sorted(done) == sorted(ids)
         return said
 
@@ -62,6 +73,15 @@ def test_memories_and_their_spaces_are_locked_once_for_all(asked, second_space, 
 def test_many_take_no_more_statements_than_a_few(asked, second_space, act):
     # One for each of five hundred had their owner wait for seconds.
     assert len(asked(act, 2)) == len(asked(act, 12))
+
+
+def test_many_summaries_that_stay_away_take_no_more_statements_than_a_few(book, statements):
+    note = book.write("The kiln is at Ben's").id
+    made = [book.write(uuid4().hex, type="summary", source_ids=(str(note),)).id for _ in range(12)]
+    for each in (made, [note]):
+        book.do(bulk.forget_many, each, undo=UNDO_WINDOW)
+    few, many = statements("restore", made[:2]), statements("restore", made)
+    assert (few[0], many[0], len(few[1])) == ([], [], len(many[1]))
 
 
 def test_of_two_that_say_the_same_one_is_made_active(book, change):

@@ -13,7 +13,7 @@ from memory.clock import utc_now
 from memory.errors import ConflictError, NotFoundError
 from memory.forgetting.forget import UNDO_WINDOW
 from memory.forgetting.purge import purge
-from memory.forgetting.restore import restore
+from memory.forgetting.restore import restore, sources_first
 from memory.lineage.wordings import Merged, keep_wordings
 from memory.models import Memory
 from memory.notebooks.marks import mark_right
@@ -279,6 +279,19 @@ def test_a_circle_that_an_earlier_version_left_holds_up_no_change(book, change, 
         session.execute(text("UPDATE memories SET supersedes = :other WHERE id = :one"), {"one": one, "other": other})
     change(newer, supersedes=one)
     assert book.load(newer).supersedes == one
+
+
+MANY = """
+INSERT INTO forgotten (user_id, id, row, purge_at)
+SELECT f.user_id, uuidv7(), f.row, f.purge_at FROM forgotten f, generate_series(1, 12000) RETURNING id
+"""
+
+
+def test_very_many_are_put_in_order_at_once(book, drop, impatient):
+    drop(book.write(SECRET).id, UNDO_WINDOW)
+    ids = book.all(MANY)
+    with book.session() as session:
+        assert sources_first(session, book.user_id, ids) == ids
 
 
 @pytest.fixture

@@ -63,6 +63,15 @@ def test_what_sums_up_a_summary_goes_and_comes_back_with_it(book, notes):
     assert kept(book) == {notes[0]}
 
 
+def test_what_sums_up_one_that_comes_along_comes_back_after_it(book, notes):
+    made = summary(book, notes[0])
+    again = summary(book, made, text="A morning of firing, all in all")
+    for each in (again, notes[0]):
+        book.do(forget, each, undo=UNDO_WINDOW)
+    assert set(book.do(restore_many, [notes[0], again])) == {notes[0], made, again}
+    assert kept(book) == {*notes, made, again}
+
+
 def test_it_does_not_come_back_while_anything_that_it_sums_up_is_forgotten(book, notes):
     made = summary(book, *notes)
     for each in notes:

@@ -268,6 +268,14 @@ def test_all_that_a_token_wrote_is_forgotten_by_one_act_and_comes_back_by_one(
     assert {bad.entry(each)["token"]["name"] for each in wrote} == {"another"}
 
 
+@pytest.mark.parametrize("most", [bulk.MOST, 3])
+def test_what_came_back_along_before_its_turn_is_counted(browser, client, ada, three, monkeypatch, most):
+    monkeypatch.setattr(bulk, "MOST", most)
+    made = Agent(client, ada.new_token("write")).store("What the attic holds", type="summary", source_ids=three[:1])
+    done = do(browser, [*three, made], "forget")
+    assert "Undone: 4 memories as before." in flashes(browser.get(undo(browser, done).location))
+
+
 @pytest.mark.parametrize(("order", "first"), [("", "newest first"), ("order=oldest", "oldest first")])
 def test_of_more_than_are_taken_at_once_it_says_which(ada, browser, three, monkeypatch, order, first):
     monkeypatch.setattr(bulk, "MOST", 2)

@@ -282,7 +282,7 @@ def _by_origin(before: Mapping[UUID, str | None], about: str) -> dict[str | None
 @bp.post("/memories/bulk/undo")
 def undo() -> Response:
     """Take back what was done to all of them."""
-    who, now, number = credential(), utc_now(), 0
+    who, now = credential(), utc_now()
     slips = [
         unseal(runtime().keys, text, who.user_id, field="slip", now=now)
         for text in request.form.getlist("slip")[: bulk.MOST]
@@ -291,9 +291,12 @@ def undo() -> Response:
         raise InvalidError("slip", "undoes nothing of this kind")
     gone = [each for slip in slips if slip.action == "restore" for each in slip.ids]
     # In one order for all slips: what sums up comes back after what it sums up.
+    back: set[UUID] = set()
     for some in portions(sources_first(session(), who.user_id, gone), bulk.MOST):
-        number += _apply("restore", some, "", now)
+        back.update(bulk.restore_many(session(), who.user_id, some, now=now, actor=who.actor))
         session().commit()
+    # Counted last: a summary may have come along before its own turn.
+    number = len(back.intersection(gone))
     slips = [slip for slip in slips if slip.action != "restore"]
     if len(slips) > 1:
         # All spaces and memories are locked before the first slip is taken back, in the one order that everybody keeps:
@@ -369,10 +372,8 @@ def _apply(act: str, ids: Sequence[UUID], value: str, now: datetime) -> int:
         # The slip of an undone "activate" has the status from before: what was superseded is so again.
         status = "active" if act == "activate" else value or "archived"
         changed = bulk.set_status_many(session(), user_id, ids, status, keys=keys, now=now, actor=actor)
-    elif act == "forget":
-        changed = bulk.forget_many(session(), user_id, ids, keys=keys, now=now, actor=actor, undo=UNDO_WINDOW)
     else:
-        changed = bulk.restore_many(session(), user_id, ids, now=now, actor=actor)
+        changed = bulk.forget_many(session(), user_id, ids, keys=keys, now=now, actor=actor, undo=UNDO_WINDOW)
     return len(changed)
 
 
