@@ -345,12 +345,15 @@ def _link_again(session: Session, memory: Memory, link: list[str], there: Mappin
 
 
 def _leave_word(session: Session, memory: Memory, other_id: UUID, name: str, tie: str | list[str]) -> None:
-    """Note a tie in the row of a memory that is forgotten too, in case it is restored."""
+    """Note a tie in the row of a memory that is forgotten too, in case it is restored.
+
+    What that one supersedes by now it goes on superseding.
+    """
     other = session.get(Forgotten, (memory.user_id, other_id), with_for_update=True, populate_existing=True)
     if other is None:
         return
     links = other.row[LINKS]
     # A tie is one value in a column of the row, or one of many in a list of its links.
-    added = {LINKS: {**links, name: [*links[name], tie]}} if name in links else {name: tie}
+    added = {LINKS: {**links, name: [*links[name], tie]}} if name in links else {name: other.row[name] or tie}
     other.row = {**other.row, **added}
     session.flush()

@@ -231,6 +231,17 @@ def test_what_was_made_active_meanwhile_holds_beside_what_comes_back(book, drop,
     assert [(each.status, each.supersedes) for each in map(book.load, chain)] == [("active", None)] * 2
 
 
+def test_what_it_replaced_last_is_what_it_replaces_again(book, drop, change, chain):
+    older, newer = chain
+    last = book.write("The office was in Thun").id
+    drop(older, UNDO_WINDOW)
+    change(newer, supersedes=last)
+    drop(newer, UNDO_WINDOW)
+    for each in chain:
+        book.do(restore, each)
+    assert book.load(newer).supersedes == last
+
+
 @pytest.mark.parametrize("forgotten", [0, 1])
 def test_a_chain_is_not_tied_again_to_what_has_left_the_space(book, drop, chain, second_space, forgotten):
     drop(chain[forgotten], UNDO_WINDOW)
