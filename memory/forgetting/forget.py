@@ -138,8 +138,9 @@ def _bury(
     said: dict[UUID, dict[UUID, list[str]]] = defaultdict(dict)
     for memory, space_id in places.items():
         said[space_id][memory.id] = texts_in(rows[memory.id])
+    active = {memory.id for memory in places if memory.status == "active"}
     for space_id, texts in said.items():
-        bury(session, texts, keys, now, user_id=user_id, space_id=space_id)
+        bury(session, texts, keys, now, user_id=user_id, space_id=space_id, active=active)
     return [text for texts in said.values() for each in texts.values() for text in each]
 
 

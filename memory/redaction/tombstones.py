@@ -243,14 +243,17 @@ def bury(
     *,
     user_id: UUID,
     space_id: UUID,
+    active: Collection[UUID] = (),
 ) -> None:
     """Leave tombstones in a space for 24 hours: of what memories or facts say, and of each text that they said before.
 
     `said` has by id the text of each, followed by its earlier texts. These are refused as well, as whoever told the
     memory may say it again as it was at first; but not one that another active memory of the space says, or that would
-    merge into such a memory.
+    merge into such a memory. Nor one that another of these says that was `active`: the tombstone of that one keeps it
+    away, and is lifted if that one is brought back.
     """
     stones: list[Stone] = []
+    said_now: set[bytes] = set()
     former: list[tuple[Stone, str]] = []
     for memory_id, texts in said.items():
         mine: set[bytes] = set()
@@ -271,7 +274,10 @@ def bury(
                 stones.append(stone)
                 if place:
                     former.append((stone, words))
+                elif memory_id in active:
+                    said_now.add(key)
     free = _said_by_others(session, said.keys(), former, keys, now)
+    free |= {stone for stone, _ in former if stone.digest + stone.marks_digest in said_now}
     if kept := [stone._asdict() for stone in stones if stone not in free]:
         session.execute(insert(Tombstone), kept)
 

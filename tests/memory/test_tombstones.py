@@ -17,6 +17,7 @@ from memory.forgetting.forget import UNDO_WINDOW
 from memory.forgetting.purge import purge
 from memory.forgetting.restore import restore
 from memory.preferences.preferences import set_time_zone
+from memory.writing.bulk import forget_many
 from memory.writing.edit import update
 from memory.writing.remember import remember_many
 
@@ -46,6 +47,37 @@ def test_what_a_memory_said_before_is_refused_too(book, drop, change):
     assert [book.write(each).refusal for each in (SECRET, "The garden gate is green")] == ["tombstone"] * 2
     book.do(restore, memory_id)
     assert book.write(SECRET).outcome == "created"
+
+
+@pytest.mark.parametrize("before", [SECRET, f"{SECRET}."])
+def test_what_it_said_before_may_be_said_again_once_another_that_says_it_is_back(book, change, before):
+    first = book.write(before).id
+    change(first, text="The garden gate is green")
+    says = book.write(SECRET).id
+    book.do(forget_many, [first, says], undo=UNDO_WINDOW)
+    assert book.write(before).refusal == "tombstone"
+    book.do(restore, says)
+    again = book.write(before)
+    assert (again.outcome, again.id) == ("merged", says)
+
+
+def test_what_it_said_before_is_refused_while_another_that_says_it_is_gone(book, change):
+    first = book.write(SECRET).id
+    change(first, text="The garden gate is green")
+    says = book.write(SECRET).id
+    book.do(forget_many, [first, says], undo=UNDO_WINDOW)
+    book.do(restore, first)
+    assert book.write(SECRET).refusal == "tombstone"
+
+
+def test_what_it_said_before_is_refused_though_another_that_says_it_is_back_in_the_archive(book, change):
+    first = book.write(SECRET).id
+    change(first, text="The garden gate is green")
+    says = book.write(SECRET).id
+    change(says, status="archived")
+    book.do(forget_many, [first, says], undo=UNDO_WINDOW)
+    book.do(restore, says)
+    assert book.write(SECRET).refusal == "tombstone"
 
 
 def test_another_copy_of_what_was_forgotten_is_not_made_active_for_a_day(book, drop, change):
