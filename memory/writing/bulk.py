@@ -60,7 +60,8 @@ def _locked(
     spaces = {space.id: space for space in held}
     along = summaries_of(session, user_id, wanted) if summaries else ()
     tied = lock_tied(session, user_id, {*wanted, *along}, held)
-    return [(memory, spaces[memory.space_id]) for memory in tied if memory.id in wanted]
+    # One that was brought back meanwhile, and its space not locked, is as good as gone.
+    return [(memory, spaces[memory.space_id]) for memory in tied if memory.id in wanted and memory.space_id in spaces]
 
 
 def _places(user_id: UUID, ids: Sequence[UUID]) -> Select[UUID]:

@@ -10,6 +10,7 @@ from sqlalchemy import event, text
 
 from memory.clock import utc_now
 from memory.forgetting.forget import UNDO_WINDOW
+from memory.forgetting.restore import restore
 from memory.spaces.spaces import create_space
 from memory.writing import bulk
 
@@ -82,6 +83,27 @@ def test_many_summaries_that_stay_away_take_no_more_statements_than_a_few(book, 
         book.do(bulk.forget_many, each, undo=UNDO_WINDOW)
     few, many = statements("restore", made[:2]), statements("restore", made)
     assert (few[0], many[0], len(few[1])) == ([], [], len(many[1]))
+
+
+@pytest.mark.parametrize("act", sorted(ACTS.keys() - {"restore", "activate", "move"}))
+def test_what_comes_back_elsewhere_meanwhile_is_left_as_it_is(book, second_space, act):
+    here, there = (book.write(uuid4().hex, space=space).id for space in ("default", second_space))
+    book.do(bulk.forget_many, [there], undo=UNDO_WINDOW)
+    before = []
+
+    def come_back(_connection, _cursor, statement, *_):
+        # Their spaces are locked by now.
+        if LOCK.search(statement) and "FROM memories" in statement and not before:
+            before.append(there)
+            book.do(restore, there)
+
+    with book.session() as session:
+        engine = session.get_bind()
+        event.listen(engine, "before_cursor_execute", come_back)
+        done = ACTS[act](book, (session, book.user_id, [here, there]), now=utc_now(), actor="test")
+        event.remove(engine, "before_cursor_execute", come_back)
+    assert (done, before) == ([here], [there])
+    assert book.load(there).status == "active"
 
 
 def test_of_two_that_say_the_same_one_is_made_active(book, change):
