@@ -122,13 +122,15 @@ def _along(session: Session, user_id: UUID, memories: Sequence[Memory]) -> Mappi
     mine = (Memory.user_id == user_id, among(Memory.id, ids))
     left = {each: set(sources_of(each)) for each in session.scalars(select(Memory).where(*mine).order_by(Memory.id))}
     found: dict[Memory, UUID] = {}
-    while near := {
-        each: min(goes[one] for one in named & goes.keys()) for each, named in left.items() if named & goes.keys()
-    }:
+    while near := {each: by for each, named in left.items() if (by := _first(named, goes)) is not None}:
         found |= near
         goes |= {each.id: by for each, by in near.items()}
         left = {each: named for each, named in left.items() if each not in near}
     return found
+
+
+def _first(named: Collection[UUID], goes: Mapping[UUID, UUID]) -> UUID | None:
+    return min((goes[each] for each in named if each in goes), default=None)
 
 
 def _bury(
