@@ -105,7 +105,9 @@ class Stated:
 
 @dataclass(frozen=True, slots=True)
 class FactFilters:
-    """Which facts to list; None means any. With `at`, those that were true then; spaces of `hidden` are left out.
+    """Which facts to list; None means any. Spaces of `hidden` are left out.
+
+    With `at`, those that were true then; with `until` too, at some time from then until before that.
 
     `naming` is a text, as a question: those whose subject or object stands in it, as words of their own. Those
     `extracted` were read out of a conversation, and nobody has confirmed or corrected them since; with `conversation`,
@@ -117,6 +119,7 @@ class FactFilters:
     predicate: str | None = None
     naming: str | None = None
     at: datetime | None = None
+    until: datetime | None = None
     extracted: bool | None = None
     conversation: UUID | None = None
     hidden: Collection[str] = ()
@@ -298,8 +301,10 @@ def _check_message(session: Session, user_id: UUID, space_id: UUID, message_id: 
         raise InvalidError("source_message_id", "there is no such message in this space")
 
 
-def _is_true(moment: datetime) -> ColumnElement[bool]:
-    return (Fact.valid_from <= moment) & (Fact.valid_until.is_(None) | (Fact.valid_until > moment))
+def _is_true(moment: datetime, until: datetime | None = None) -> ColumnElement[bool]:
+    """Return the condition that a fact is true at a moment, or at some time from then until before another one."""
+    has_begun = Fact.valid_from <= moment if until is None else Fact.valid_from < until
+    return has_begun & (Fact.valid_until.is_(None) | (Fact.valid_until > moment))
 
 
 def _same(
@@ -381,7 +386,7 @@ def _chosen(user_id: UUID, filters: FactFilters) -> Select[Fact, str]:
         words = _with_oneself(key_of(filters.naming))
         statement = statement.where(or_(_stands_in(Fact.subject_key, words), _stands_in(Fact.object_key, words)))
     if filters.at is not None:
-        statement = statement.where(_is_true(filters.at))
+        statement = statement.where(_is_true(filters.at, filters.until))
     if filters.extracted is not None:
         statement = statement.where(Fact.extracted == filters.extracted)
     if filters.conversation is not None:

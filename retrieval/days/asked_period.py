@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import MAXYEAR, datetime, timedelta, tzinfo
 
-from retrieval.days.asked_days import GONE, WORD, feast_hint, place_of, take_date, words_of
+from retrieval.days.asked_days import GONE, WORD, feast_hint, parse, place_of, take_date, words_of
 from retrieval.days.asked_plainly import said_plainly
 from retrieval.days.calendar_parts import with_days
 from retrieval.days.dates import DateHint, Period, aware, local, midnight, span_of, zone_of
@@ -87,6 +87,8 @@ _FROM = re.compile(
 _NEW_YEAR = re.compile(r"\bnew\s+year", re.IGNORECASE)
 _BY = re.compile(r"\bby\s+(?:the\s+)?(?:early|mid|late|beginning|start|middle|end|first|last)\b", re.IGNORECASE)
 _ELSEWHERE = frozenset({"since", "until", "till", "by", "before", "after"})
+# What is asked for is not of the date alone that stands there.
+_BESIDE = re.compile(rf"\b(?:{'|'.join(sorted(_ELSEWHERE))}|between|from)\b", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,6 +147,21 @@ def alone(question: str, now: datetime) -> Period | None:
     period = _joined(told, closed=closed)
     coming = asked.to_come or period.start > asked.now or (asked.present and period.end > asked.now)
     return replace(period, to_come=coming)
+
+
+def past_named(question: str, now: datetime) -> Period | None:
+    """Return the past time that a question names beside what it asks for; None where it names none, or what is now.
+
+    >>> found = past_named("Where did Ana live in 2024?", datetime(2026, 5, 1))
+    >>> str(found.start.date()), str(found.end.date()), past_named("Where does Ana live in May?", datetime(2026, 5, 1))
+    ('2024-01-01', '2025-01-01', None)
+    """
+    asked = _asked(question, aware(now))
+    if _BESIDE.search(question) is not None or (hint := parse(question, now)) is None:
+        return None
+    period = _period(hint, asked.now, to_come=False)
+    begun = period is not None and period.start <= asked.now
+    return period if begun and (asked.gone or hint.year is not None) else None
 
 
 def _asked(question: str, now: datetime) -> _Asked:

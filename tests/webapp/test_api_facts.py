@@ -417,6 +417,30 @@ def test_a_tool_states_and_another_finds(agent, ada):
     ]
 
 
+@pytest.mark.parametrize(
+    ("question", "places"),
+    [
+        ("Where did Robin live in 2019?", ["Bern"]),
+        ("Where did Robin live in 2021?", ["Lisbon", "Bern"]),
+        ("Where did Robin live before 2021?", ["Faro"]),
+        ("Where does Robin live?", ["Faro"]),
+        # Nothing was stated of that time.
+        ("Where did Robin live in 1999?", ["Faro"]),
+    ],
+)
+def test_a_question_about_the_past_is_answered_with_what_was_true_then(agent, question, places):
+    for place, year in (("Bern", 2015), ("Lisbon", 2021), ("Faro", 2024)):
+        stated(agent, place, valid_from=f"{year}-06-01T00:00:00Z")
+    assert [each["object"] for each in agent.tool("fact_search", query=question).json["facts"]] == places
+
+
+def test_a_moment_that_is_given_holds_against_the_one_that_is_named(agent):
+    for place, year in (("Bern", 2015), ("Faro", 2024)):
+        stated(agent, place, valid_from=f"{year}-06-01T00:00:00Z")
+    asked = {"query": "Where did Robin live in 2016?", "at": "2025-01-01T00:00:00Z"}
+    assert [each["object"] for each in agent.tool("fact_search", **asked).json["facts"]] == ["Faro"]
+
+
 @pytest.mark.parametrize("subject", ["user", "The user", "I", "me"])
 @pytest.mark.parametrize(
     "question", ["Where do I live?", "Where does the user live?", "What's my address?", "the user's town"]

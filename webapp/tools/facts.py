@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from dataclasses import replace
+from datetime import datetime
 from typing import Annotated, Any
 from uuid import UUID
 
 from pydantic import Field
 
 from memory.facts.facts import MOST, FactFilters, Statement
+from retrieval.days import asked_period
 from webapp.api.schemas import NOT_BLANK, Limit, Line, Moment, Share, described_as
-from webapp.context import runtime, utc_now
+from webapp.context import runtime, utc_now, zone
 from webapp.facts import correct_fact, delete_fact, fact_json, recall_facts, state_fact
 from webapp.tools.base import MOST_RESULTS, WHICH_SPACE, Arguments, Tool, ToolResult, changes_in
 
@@ -38,7 +42,8 @@ class FindArguments(Arguments):
     """Which facts; without any of these, the latest that are true now."""
 
     query: Annotated[Line, Field(min_length=1, max_length=2000)] | None = Field(
-        None, description="A question or message: facts of what it names. Without it, facts of everything."
+        None,
+        description="A question or message: facts of what it names, when it says. Without it, of everything.",
     )
     subject: Annotated[Line, Field(min_length=1, max_length=MOST["subject"])] | None = Field(
         None, description="Only facts of this subject, by its name as it was stated."
@@ -46,7 +51,7 @@ class FindArguments(Arguments):
     predicate: Annotated[Line, Field(min_length=1, max_length=MOST["predicate"])] | None = Field(
         None, description="Only facts with this predicate, as it was stated."
     )
-    at: Moment | None = Field(None, description="What was true at this moment; default: now.")
+    at: Moment | None = Field(None, description="What was true at this moment; default: when `query` asks for, or now.")
     space: Line | None = Field(
         None, description="Which space; default: that of the conversation in which the call is made, or else all."
     )
@@ -75,16 +80,30 @@ def _state(arguments: StateArguments) -> ToolResult:
 
 
 def _find(arguments: FindArguments) -> ToolResult:
-    at = arguments.at or utc_now()
-    filters = FactFilters(subject=arguments.subject, predicate=arguments.predicate, naming=arguments.query, at=at)
     limit = arguments.limit or runtime().settings.max_results
-    found = recall_facts(arguments.space, filters, most=limit)
+    filters = FactFilters(subject=arguments.subject, predicate=arguments.predicate, naming=arguments.query)
+    for at, until in _times(arguments):
+        found = recall_facts(arguments.space, replace(filters, at=at, until=until), most=limit)
+        if found.facts or found.skipped:
+            break
     shown = [fact_json(fact, slug) for fact, slug in found.facts]
     ids, skipped = tuple(fact["id"] for fact in shown), found.skipped
     degraded = [skipped] if skipped else []
     answer: dict[str, Any] = {"facts": shown, "more": found.more, "degraded": degraded}
     summary = {"ids": list(ids), "degraded": degraded}
     return ToolResult(answer, summary, affected=ids, hits=None if skipped else len(ids), private=bool(skipped))
+
+
+def _times(arguments: FindArguments) -> Iterator[tuple[datetime, datetime | None]]:
+    """Give the times that are asked for: a past one that the question names, and now if nothing was stated of that."""
+    if arguments.at is not None:
+        yield arguments.at, None
+        return
+    now = utc_now()
+    past = asked_period.past_named(arguments.query, now.astimezone(zone())) if arguments.query else None
+    if past is not None:
+        yield past.start, past.end
+    yield now, None
 
 
 def _correct(arguments: CorrectArguments) -> ToolResult:
