@@ -30,7 +30,7 @@ _WHICH = frozenset({"last", "next", "coming", "this"})
 WORD = re.compile(r"[^\W_]+")
 # What leads to a date, and would lead nowhere without it; and the blank that a date leaves before a sign.
 _LEADS = re.compile(
-    r"""(?:[\s,]*\b(?:in|on|at|of|for|from|by|over|around|about|during|since|the|beginning|start|middle|end))*[\s,]*\Z""",
+    r"""(?:[\s,]*\b(?:in|on|at|of|for|from|by|over|around|about|during|since|between|the|beginning|start|middle|end))*[\s,]*\Z""",
     re.IGNORECASE,
 )
 _GAP = re.compile(r"\s+(?=[?!.,;:])")
@@ -57,8 +57,13 @@ def timeless(question: str, now: datetime) -> str:
     if hint is None or _first(rest, now)[0] is not None:
         return question
     place = place_of(rest, with_months(question))
-    left = f"{_LEADS.sub('', rest[:place])} {rest[place:]}"
-    return _GAP.sub("", " ".join(left.split())).strip(" ,") or question
+    return joined(rest[:place], rest[place:]) or question
+
+
+def joined(before: str, behind: str) -> str:
+    """Return what stands before and behind a date as one question, "" if that has no word, without what leads to it."""
+    left = f"{_LEADS.sub('', before)} {behind}"
+    return _GAP.sub("", " ".join(left.split())).strip(" ,") if WORD.search(left) else ""
 
 
 def _first(question: str, now: datetime) -> tuple[DateHint | None, str]:

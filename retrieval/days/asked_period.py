@@ -10,7 +10,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import MAXYEAR, datetime, timedelta, tzinfo
 
-from retrieval.days.asked_days import GONE, WORD, feast_hint, parse, place_of, take_date, words_of
+from retrieval.days.asked_days import (
+    GONE,
+    WORD,
+    feast_hint,
+    joined,
+    parse,
+    place_of,
+    take_date,
+    timeless,
+    words_of,
+)
 from retrieval.days.asked_plainly import said_plainly
 from retrieval.days.calendar_parts import with_days
 from retrieval.days.dates import DateHint, Period, aware, local, midnight, span_of, zone_of
@@ -131,8 +141,8 @@ def alone(question: str, now: datetime) -> Period | None:
         return None
     found, rest = dates
     closed = _RANGE.search(asked.text) is not None
-    if closed and len(found) == 2 and len(YEAR.findall(asked.text)) < 2:
-        found = _range_of(asked, *found)
+    if closed:
+        found = _closed(asked, found)
     if not found or _lacks_one(asked, len(found)) or not (found := _reached(asked, found)):
         return None
     # "What did June say?" asks for a person, "What is planned for June?" for a month.
@@ -149,6 +159,38 @@ def alone(question: str, now: datetime) -> Period | None:
     return replace(period, to_come=coming)
 
 
+def hint_of(question: str, now: datetime) -> DateHint | None:
+    """Return the past time that a question names, by both ends of it or as `parse` reads its first date; or None."""
+    ranged = _ranged(question, now)
+    return parse(question, now) if ranged is None else ranged[0]
+
+
+def without_time(question: str, now: datetime) -> str:
+    """Return a question without the past time that it names, by both ends of it or as `timeless` knows it.
+
+    >>> without_time("What did we decide between March and May 2025?", datetime(2026, 5, 1))
+    'What did we decide?'
+    """
+    ranged = _ranged(question, now)
+    return timeless(question, now) if ranged is None else ranged[1]
+
+
+def _ranged(question: str, now: datetime) -> tuple[DateHint, str] | None:
+    """Return a past time of which a question names both ends, and the rest of the question; None where it does not."""
+    if _TWO.search(question) is None:
+        return None
+    asked = _asked(question, aware(now))
+    if asked.since or asked.until or asked.onwards or not (asked.gone or YEAR.search(asked.text)):
+        return None
+    found, rest = _dates_of(asked) or ([], "")
+    found = _closed(asked, found)
+    if len(found) != 2 or not found[0].start < min(found[1].end, asked.now):
+        return None
+    taken = [place for place, (one, other) in enumerate(zip(rest, asked.text, strict=True)) if one != other]
+    hint = DateHint(start=found[0].start, end=found[1].end, zone=zone_of(now))
+    return hint, joined(asked.text[: taken[0]], asked.text[taken[-1] + 1 :]) or question
+
+
 def past_named(question: str, now: datetime) -> Period | None:
     """Return the past time that a question names beside what it asks for; None where it names none, or what is now.
 
@@ -157,6 +199,8 @@ def past_named(question: str, now: datetime) -> Period | None:
     ('2024-01-01', '2025-01-01', None)
     """
     asked = _asked(question, aware(now))
+    if (ranged := _ranged(question, now)) is not None:
+        return _period(ranged[0], asked.now, to_come=False)
     if _BESIDE.search(question) is not None or (hint := parse(question, now)) is None:
         return None
     period = _period(hint, asked.now, to_come=False)
@@ -200,6 +244,11 @@ def _dates_of(asked: _Asked) -> tuple[list[Period], str] | None:
         before = rest
         hint, rest = take_date(before, asked.now, gone=asked.gone)
     return [period for _, period in sorted(placed, key=lambda each: each[0])], rest
+
+
+def _closed(asked: _Asked, found: list[Period]) -> list[Period]:
+    """Return the dates of a range, each in its year."""
+    return _range_of(asked, *found) if len(found) == 2 and len(YEAR.findall(asked.text)) < 2 else found
 
 
 def _range_of(asked: _Asked, first: Period, last: Period) -> list[Period]:
