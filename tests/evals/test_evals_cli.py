@@ -28,6 +28,7 @@ pytestmark = pytest.mark.slow
 
 def test_every_way_to_evaluate_is_mounted() -> None:
     judging = [
+        "changes",
         "golden",
         "jsonl",
         "lighter-reader",
