@@ -15,6 +15,7 @@ from sqlalchemy.exc import DBAPIError, IntegrityError, OperationalError, SQLAlch
 from sqlalchemy.orm import Session
 
 from memory.spaces.sharing import Shared, shared_ids
+from memory.storage.shelves import ENTITIES
 from memory.texts.scripts import one_form
 from retrieval.course import Course
 from retrieval.days import asked_period
@@ -176,7 +177,8 @@ class _Run:
             # Truncated to nothing, memories of that time were found all the same.
             if (found := self._of_the_time(period)).hits or found.truncated:
                 return found
-            self.course.warnings.append("no memory is of that time")
+            shelf = self.source.query.shelf
+            self.course.warnings.append(f"no {'memory' if shelf.holds_memories else shelf.name} is of that time")
             may_respell = False
         keyword, semantic = self._legs(dense, question)
         if may_respell and (written := self._respelled(question, keyword)) is not None:
@@ -263,19 +265,23 @@ class _Run:
         return rewritten(question, spellings) if spellings else None
 
     def _period(self, question: str) -> Period | None:
-        """Return the period of a question that asks for nothing else; entities and exchanges have no time."""
-        if not self.source.query.shelf.holds_memories or self.source.policy.date_boost == 0:
+        """Return the period of a question that asks for nothing else; entities have none, episodes none to come."""
+        shelf = self.source.query.shelf
+        if shelf is ENTITIES or self.source.policy.date_boost == 0:
             return None
         # A question with quotes asks for words, even where they are a date, so for more than a time.
         if unquoted(question) != question:
             return None
-        return asked_period.alone(question, self.source.now)
+        period = asked_period.alone(question, self.source.now)
+        return None if period is not None and period.to_come and not shelf.holds_memories else period
 
     def _of_the_time(self, period: Period) -> Result:
         """Return what was kept in a period and what speaks of it, all of it, as the question asks for nothing else."""
         policy, now = self.source.policy, self.source.now
         with self.course.timed("keyword"):
-            named = self.source.naming(period) if "keyword" in policy.legs else frozenset[UUID]()
+            # What is said in a talk names days of all kinds: there what was said then is meant.
+            by_name = "keyword" in policy.legs and self.source.query.shelf.holds_memories
+            named = self.source.naming(period) if by_name else frozenset[UUID]()
         with self.course.timed("join"):
             pool = self.source.pool(NO_KEYWORD_LEG, NO_SEMANTIC_LEG, None, also=[*self._ids_of(period), *named])
         with self.course.timed("rank"):

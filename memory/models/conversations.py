@@ -118,6 +118,7 @@ class Episode(Base):
         UniqueConstraint("user_id", "message_id"),
         Index("ix_episodes_conversation", "user_id", "conversation_id", "id"),
         Index("ix_episodes_reply", "user_id", "reply_id"),
+        Index("ix_episodes_time", "user_id", "created_at"),
         Index("ix_episodes_waiting", "user_id", "created_at", postgresql_where=sql("needs_embedding")),
         Index("ix_episodes_unenriched", "user_id", "id", postgresql_where=sql("needs_enrichment")),
     )

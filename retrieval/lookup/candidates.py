@@ -206,7 +206,7 @@ class Source:
         return [row[0] for row in fetch(self.session, statement, values)]
 
     def of_the_time(self, period: Period) -> list[UUID]:
-        """Return the latest memories of a time."""
+        """Return the latest items of a time."""
         values = {**self.scope(), "now": self.now, "start": period.start, "end": period.end}
         return [
             row[0]

@@ -221,8 +221,9 @@ SELECT (SELECT array_agg(f.id ORDER BY f.id DESC) FROM found f), w.df, w.idf, w.
 """
 
 _OF_THE_TIME = """
-SELECT m.id FROM memories m
-WHERE m.user_id = %(user_id)s AND {served}{narrows} AND m.created_at >= %(start)s AND m.created_at < %(end)s
+SELECT m.id FROM {items} m CROSS JOIN LATERAL (SELECT m.id AS {item}, m.{item_scope} AS {scope}) x
+WHERE m.user_id = %(user_id)s AND {in_scope} AND {served}{narrows}
+  AND m.created_at >= %(start)s AND m.created_at < %(end)s
 ORDER BY m.created_at DESC, m.id LIMIT %(depth)s
 """
 
@@ -348,7 +349,7 @@ def kept_near_statement(shelf: Shelf, *, filtered: bool) -> str:
 
 @cache
 def of_the_time_statement(shelf: Shelf, *, filtered: bool) -> str:
-    """The latest memories of a time."""
+    """The latest items of a time."""
     return filled(_OF_THE_TIME, shelf, filtered=filtered)
 
 

@@ -6,11 +6,9 @@ from dataclasses import replace
 from uuid import uuid4
 
 import pytest
-from api_agent import Agent, add_space, embed
+from api_agent import Agent, add_space, embed, rows
 from api_talk import Talk
 from recorded_calls import CONVERSATION, SPACE
-
-from webapp.tools.episodes import BY_TIME_ALONE
 
 SECRETS = {
     "pool-1": ("Where is the spare key?", "Under the third flowerpot by the kitchen door."),
@@ -245,20 +243,68 @@ def test_incognito_recalls_no_episode(ada_agent, talks):
     assert found(ada_agent) == {"pool-1", "pool-2"}
 
 
-# --- what it does not do --------------------------------------------------------------------------------------------
+# --- what was said at a time ----------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("query", ["What did we talk about on Wednesday?", "What happened last week?", "in May 2024"])
-def test_who_asks_for_a_time_alone_is_told_that_it_finds_nothing_by_that(ada_agent, talks, query):
-    (said,) = ada_agent.tool("episode_search", query=query).json["warnings"]
-    assert said.startswith("what was said is not found by a time alone")
-    assert "memory_search" in said
-    assert "warnings" not in ada_agent.tool("memory_search", query="the spare key").json
+@pytest.fixture
+def said(ada, talks):
+    """What was said in some conversations, days ago."""
+    for name, days in (("pool-1", 40), ("pool-2", 1), ("work-1", 1)):
+        when = (
+            "UPDATE episodes SET created_at = now() - :days * interval '1 day' WHERE conversation_id = :id RETURNING id"
+        )
+        rows(ada, when, id=talks[name].id, days=days)
 
 
-@pytest.mark.parametrize("query", ["where is the key", "Which key did we talk about on Wednesday?", '"on Wednesday"'])
-def test_who_asks_for_more_than_a_time_is_not(ada_agent, talks, query):
-    assert BY_TIME_ALONE not in ada_agent.tool("episode_search", query=query).json.get("warnings", [])
+@pytest.mark.usefixtures("embedded", "said")
+def test_a_time_alone_brings_what_was_said_then_where_the_search_looks(ada_agent, talks):
+    for query in ("What did we talk about yesterday?", "yesterday"):
+        assert found(ada_agent, query) == {"pool-2"}
+        assert found(ada_agent, query, space="work") == {"work-1"}
+        assert found(ada_agent, query, conversation=talks["work-2"].id) == {"work-1"}
+        assert found(ada_agent, query, conversation=talks["work-2"].id, within=True) == set()
+        assert found(ada_agent, query, conversation=talks["work-1"].id, within=True) == {"work-1"}
+    talks["pool-2"].change(archived=True)
+    assert found(ada_agent, "yesterday") == set()
+
+
+@pytest.mark.usefixtures("said")
+def test_what_was_said_last_comes_first_and_as_much_as_is_asked_for(ada_agent, talks):
+    asked = {"query": "What did we talk about in the last 60 days?"}
+    answer = ada_agent.tool("episode_search", **asked).json
+    assert [hit["conversation"]["external_id"] for hit in answer["results"]] == ["pool-2", "pool-1"]
+    answer = ada_agent.tool("episode_search", **asked, limit=1).json
+    assert ([hit["conversation"]["external_id"] for hit in answer["results"]], answer["truncated"]) == (
+        ["pool-2"],
+        False,
+    )
+    assert found(ada_agent, asked["query"], recency_days=7) == {"pool-2"}
+
+
+def test_where_nothing_was_said_at_a_time_it_says_so(ada_agent, talks):
+    answer = ada_agent.tool("episode_search", query="What did we talk about in May 2014?").json
+    assert (answer["results"], answer["warnings"]) == ([], ["no episode is of that time"])
+
+
+@pytest.mark.usefixtures("said")
+def test_a_name_of_a_day_in_what_was_said_is_no_time_of_it(ada, ada_agent):
+    talk = Talk(ada_agent, external_id="plans")
+    talk.turn("The bakery is open yesterday evening, is it?", "It was, on Wednesday.")
+    assert found(ada_agent, "yesterday") == {"pool-2"}
+
+
+@pytest.mark.usefixtures("said")
+@pytest.mark.parametrize(
+    "query", ["Which key did we talk about yesterday?", '"yesterday"', "What is planned for tomorrow?"]
+)
+def test_who_asks_for_more_than_a_past_time_is_answered_by_words(ada_agent, query):
+    answer = ada_agent.tool("episode_search", query=query).json
+    assert "no episode is of that time" not in answer.get("warnings", [])
+
+
+@pytest.mark.usefixtures("said")
+def test_another_user_has_said_nothing(client, bob, talks):
+    assert found(Agent(client, bob.headers), "yesterday") == set()
 
 
 def test_incognito_says_nothing_of_a_time_that_it_did_not_look_for(ada_agent, talks):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 from uuid import UUID
 
@@ -12,27 +11,22 @@ from sqlalchemy import select
 from memory.errors import InvalidError
 from memory.models import Conversation
 from memory.storage.shelves import EPISODES
-from retrieval.days import asked_period
 from retrieval.policy import Policy
-from retrieval.query import MAX_QUERY, Hit, Result
-from retrieval.words.answers import unquoted
+from retrieval.query import Hit, Result
 from webapp.api.schemas import Limit, Line, Overrides, Question, Share, TokenBudget, moment
-from webapp.context import credential, local_now, session
+from webapp.context import credential, session
 from webapp.recall import find
 from webapp.recording import hits_of
 from webapp.tools.base import LEAST_EVIDENCE, MOST_RESULTS, MOST_TOKENS, WHICH_SPACE, Arguments, Tool, ToolResult
 from webapp.tools.shown import answer_json, why_json
 
-BY_TIME_ALONE = (
-    "what was said is not found by a time alone: ask for what it was about as well; memory_search finds what was "
-    "remembered then"
-)
-
 
 class EpisodeArguments(Arguments):
     """A question about earlier conversations, and what narrows it."""
 
-    query: Question = Field(description="What to look for in what was said, in plain words.")
+    query: Question = Field(
+        description="What to look for in what was said, in plain words; a time alone brings what was said then."
+    )
     conversation: UUID | None = Field(
         None, description="Search as this conversation: in the space that it is in, or in the shared pool."
     )
@@ -49,8 +43,6 @@ def _search(arguments: EpisodeArguments) -> ToolResult:
     if arguments.within and arguments.conversation is None:
         raise InvalidError("conversation", "is needed to search within it")
     result = find(arguments.query, shelf=EPISODES, **arguments.model_dump(exclude={"query"}))
-    if hits_of(result, len(result.hits)) is not None and _asks_for_a_time_alone(arguments.query[:MAX_QUERY]):
-        result = replace(result, warnings=(*result.warnings, BY_TIME_ALONE))
     conversations = _conversations(result)
     answer = answer_json(result, [_hit_json(hit, result.policy, conversations) for hit in result.hits])
     ids = tuple(hit["id"] for hit in answer["results"])
@@ -58,11 +50,6 @@ def _search(arguments: EpisodeArguments) -> ToolResult:
     return ToolResult(
         answer, summary, affected=ids, hits=hits_of(result, len(ids)), private="incognito" in result.degraded
     )
-
-
-def _asks_for_a_time_alone(question: str) -> bool:
-    """Tell whether a search of memories would answer with all that is of a time: who asks here expects the same."""
-    return unquoted(question) == question and asked_period.alone(question, local_now()) is not None
 
 
 def _conversations(result: Result) -> dict[UUID, Conversation]:
