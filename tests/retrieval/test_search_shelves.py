@@ -135,6 +135,15 @@ def test_a_name_is_found_by_its_signs_on_any_shelf(shelves):
     assert shelves.ids("AT&T", pool, ENTITIES) == [entity]
 
 
+def test_what_was_said_has_a_time_and_an_entity_has_none(shelves):
+    pool = shelves.space("default")
+    _, (bike, soup) = shelves.talk(pool, BIKE, SOUP)
+    # Made now, which was when it was first named, and no time of its own.
+    shelves.entity(pool, "Porto", "place", "Porto was warm.", episode_id=bike)
+    assert sorted(shelves.ids("What happened in May 2025?", pool)) == sorted([bike, soup])
+    assert shelves.ids("What happened in June 2025?", pool, ENTITIES) == []
+
+
 def test_a_conversation_is_searched_where_it_is_at_this_moment(shelves):
     pool, work = shelves.space("default"), shelves.space("work")
     moved, (bike, _) = shelves.talk(pool, BIKE, SOUP)
