@@ -53,6 +53,23 @@ def test_a_restored_memory_is_found_by_its_words_again(book, drop):
     assert book.one("SELECT count(*) FROM postings") == before > 0
 
 
+def test_a_restored_memory_waits_for_its_vector_at_once(book, drop):
+    book.runtime.backfill.adopt(book.user_id)
+    memory_id = book.write(SECRET).id
+    drop(memory_id, UNDO_WINDOW)
+    book.do(restore, memory_id)
+    assert book.all("SELECT state FROM embeddings WHERE memory_id = :id", id=memory_id) == ["pending"]
+
+
+def test_what_replaces_another_by_now_goes_on_doing_so(book, drop, change):
+    first, newer, other = (book.write(f"The kiln is at {name}'s place").id for name in ("Ben", "Cleo", "Dora"))
+    change(newer, supersedes=first)
+    drop(first, UNDO_WINDOW)
+    change(newer, supersedes=other)
+    book.do(restore, first)
+    assert book.load(newer).supersedes == other
+
+
 def test_a_restored_text_may_be_said_again(book, drop):
     memory_id = book.write(SECRET).id
     drop(memory_id, UNDO_WINDOW)
