@@ -56,11 +56,12 @@ def test_what_says_a_change_is_shown_beside_what_it_may_change(ada, reader, pair
     page = reader.get(PAGE)
     assert problems_of(page.text) == []
     assert "differs in" not in words_of(page.text)
-    assert "says that something changed" in words_of(page.text)
+    assert "the newer one says that something changed" in words_of(page.text)
     kept = [re.sub(r"<.*?>", "", each) for each in re.findall(r"<(?:del|ins)>.*?</(?:del|ins)>", page.text, re.S)]
     assert [KEY.format(number) in each for number, each in zip((3, 4), kept, strict=True)] == [True, True]
-    whole = reader.get(f"/memories/{pair[1]}")
-    assert "older, says that something changed" in words_of(whole.text)
+    told = [words_of(reader.get(f"/memories/{each}").text) for each in pair]
+    assert "newer, it says that something changed" in told[0]
+    assert "older, this one says that something changed" in told[1]
 
 
 def test_two_that_differ_in_blanks_alone_are_shown_as_they_are(ada, reader, pair):
