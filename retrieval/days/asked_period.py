@@ -14,11 +14,8 @@ from retrieval.days.asked_days import (
     GONE,
     WORD,
     feast_hint,
-    joined,
-    parse,
     place_of,
     take_date,
-    timeless,
     words_of,
 )
 from retrieval.days.asked_plainly import said_plainly
@@ -68,7 +65,7 @@ _RANGE = re.compile(
     rf"\b(?:between|to|through|until|till)\b|\s[-\u2013]\s|{MONTH}[-\u2013]\d|\d[-\u2013]{MONTH}", re.IGNORECASE
 )
 # Here two dates are meant, and one that is not read makes the other mean nothing.
-_TWO = re.compile(r"\bbetween\b|\bfrom\b.*\b(?:to|till|until|through)\b", re.IGNORECASE)
+TWO = re.compile(r"\bbetween\b|\bfrom\b.*\b(?:to|till|until|through)\b", re.IGNORECASE)
 _NOW = re.compile(r"\b(between|from)\s+now\b", re.IGNORECASE)
 # All from then to today.
 _SINCE = re.compile(r"\bsince\b", re.IGNORECASE)
@@ -96,13 +93,11 @@ _FROM = re.compile(
 # The "new" of these asks for nothing new.
 _NEW_YEAR = re.compile(r"\bnew\s+year", re.IGNORECASE)
 _BY = re.compile(r"\bby\s+(?:the\s+)?(?:early|mid|late|beginning|start|middle|end|first|last)\b", re.IGNORECASE)
-_ELSEWHERE = frozenset({"since", "until", "till", "by", "before", "after"})
-# What is asked for is not of the date alone that stands there.
-_BESIDE = re.compile(rf"\b(?:{'|'.join(sorted(_ELSEWHERE))}|between|from)\b", re.IGNORECASE)
+ELSEWHERE = frozenset({"since", "until", "till", "by", "before", "after"})
 
 
 @dataclass(frozen=True, slots=True)
-class _Asked:
+class AskedTime:
     """A question in words that the dates of it can be read from, asked at `now`, and what it says of their time.
 
     `since`: it asks for what has been from its date to today; `until`: for what is to be done from today to its date;
@@ -131,18 +126,18 @@ def alone(question: str, now: datetime) -> Period | None:
     Of several dates each is meant, and what lies between them where the question says so. From one date to today is
     meant where it asks for what has been since then; from today to one where it asks for what is to be done by then.
     """
-    asked = _asked(question, aware(now))
+    asked = read_asked(question, aware(now))
     month = named_month(asked.text)
     lead = (month["lead"] or "").lower() if month is not None else ""
-    if (lead in _ELSEWHERE and not asked.until) or _BY.search(asked.text):
+    if (lead in ELSEWHERE and not asked.until) or _BY.search(asked.text):
         return None
-    dates = _dates_of(asked)
+    dates = dates_of(asked)
     if dates is None:
         return None
     found, rest = dates
     closed = _RANGE.search(asked.text) is not None
     if closed:
-        found = _closed(asked, found)
+        found = in_their_years(asked, found)
     if not found or _lacks_one(asked, len(found)) or not (found := _reached(asked, found)):
         return None
     # "What did June say?" asks for a person, "What is planned for June?" for a month.
@@ -159,59 +154,11 @@ def alone(question: str, now: datetime) -> Period | None:
     return replace(period, to_come=coming)
 
 
-def hint_of(question: str, now: datetime) -> DateHint | None:
-    """Return the past time that a question names, by both ends of it or as `parse` reads its first date; or None."""
-    ranged = _ranged(question, now)
-    return parse(question, now) if ranged is None else ranged[0]
-
-
-def without_time(question: str, now: datetime) -> str:
-    """Return a question without the past time that it names, by both ends of it or as `timeless` knows it.
-
-    >>> without_time("What did we decide between March and May 2025?", datetime(2026, 5, 1))
-    'What did we decide?'
-    """
-    ranged = _ranged(question, now)
-    return timeless(question, now) if ranged is None else ranged[1]
-
-
-def _ranged(question: str, now: datetime) -> tuple[DateHint, str] | None:
-    """Return a past time of which a question names both ends, and the rest of the question; None where it does not."""
-    if _TWO.search(question) is None:
-        return None
-    asked = _asked(question, aware(now))
-    if asked.since or asked.until or asked.onwards or not (asked.gone or YEAR.search(asked.text)):
-        return None
-    found, rest = _dates_of(asked) or ([], "")
-    found = _closed(asked, found)
-    if len(found) != 2 or not found[0].start < min(found[1].end, asked.now):
-        return None
-    taken = [place for place, (one, other) in enumerate(zip(rest, asked.text, strict=True)) if one != other]
-    hint = DateHint(start=found[0].start, end=found[1].end, zone=zone_of(now))
-    return hint, joined(asked.text[: taken[0]], asked.text[taken[-1] + 1 :]) or question
-
-
-def past_named(question: str, now: datetime) -> Period | None:
-    """Return the past time that a question names beside what it asks for; None where it names none, or what is now.
-
-    >>> found = past_named("Where did Ana live in 2024?", datetime(2026, 5, 1))
-    >>> str(found.start.date()), str(found.end.date()), past_named("Where does Ana live in May?", datetime(2026, 5, 1))
-    ('2024-01-01', '2025-01-01', None)
-    """
-    asked = _asked(question, aware(now))
-    if (ranged := _ranged(question, now)) is not None:
-        return _period(ranged[0], asked.now, to_come=False)
-    if _BESIDE.search(question) is not None or (hint := parse(question, now)) is None:
-        return None
-    period = _period(hint, asked.now, to_come=False)
-    begun = period is not None and period.start <= asked.now
-    return period if begun and (asked.gone or hint.year is not None) else None
-
-
-def _asked(question: str, now: datetime) -> _Asked:
+def read_asked(question: str, now: datetime) -> AskedTime:
+    """Return a question as its dates are read; `now` has a zone."""
     question = said_plainly(question, now)
     after = _FROM_ON.sub(r"after\1", question)
-    onwards = not _is_gone(after) and _AFTER.search(after) is not None and _TWO.search(after) is None
+    onwards = not _is_gone(after) and _AFTER.search(after) is not None and TWO.search(after) is None
     without = _AFTER.search(question) is not None
     question = _AFTER.sub("from" if onwards else "since", after)
     since = _SINCE.search(question) is not None
@@ -226,10 +173,10 @@ def _asked(question: str, now: datetime) -> _Asked:
     text = _NOW.sub(r"\1 today", _MONTH_BEFORE.sub(r"\1in ", text))
     present = not to_come and not gone and not _PRESENT.isdisjoint(words)
     reach = {"since": since, "until": until, "onwards": onwards, "without": without}
-    return _Asked(text, now, **reach, to_come=to_come, gone=gone, present=present)
+    return AskedTime(text, now, **reach, to_come=to_come, gone=gone, present=present)
 
 
-def _dates_of(asked: _Asked) -> tuple[list[Period], str] | None:
+def dates_of(asked: AskedTime) -> tuple[list[Period], str] | None:
     """Return the times of a question in their order and the rest of its text, None where one or more are not read."""
     placed: list[tuple[int, Period]] = []
     before = asked.text
@@ -246,12 +193,12 @@ def _dates_of(asked: _Asked) -> tuple[list[Period], str] | None:
     return [period for _, period in sorted(placed, key=lambda each: each[0])], rest
 
 
-def _closed(asked: _Asked, found: list[Period]) -> list[Period]:
+def in_their_years(asked: AskedTime, found: list[Period]) -> list[Period]:
     """Return the dates of a range, each in its year."""
     return _range_of(asked, *found) if len(found) == 2 and len(YEAR.findall(asked.text)) < 2 else found
 
 
-def _range_of(asked: _Asked, first: Period, last: Period) -> list[Period]:
+def _range_of(asked: AskedTime, first: Period, last: Period) -> list[Period]:
     """Return both ends of a range, at least one of which has no year; none where the year of that cannot be told."""
     found = _in_turn(first, last, asked_in(asked.text), asked.now)
     if not asked.to_come or YEAR.search(asked.text) or last.named is None:
@@ -260,11 +207,11 @@ def _range_of(asked: _Asked, first: Period, last: Period) -> list[Period]:
         return found
     # Its last month is then that of next year: in November, "from March to December".
     year = local(last.start, zone_of(asked.now)).year + 1
-    on = _period(replace(last.named, year=year), asked.now, to_come=False)
+    on = period_of(replace(last.named, year=year), asked.now, to_come=False)
     return [first, on] if on is not None else []
 
 
-def _reached(asked: _Asked, found: list[Period]) -> list[Period]:
+def _reached(asked: AskedTime, found: list[Period]) -> list[Period]:
     """Return what is meant by the dates of a question that reaches to one of them or from it; none where no time is."""
     if asked.onwards:
         start = found[0].end if asked.without else found[0].start
@@ -277,15 +224,15 @@ def _reached(asked: _Asked, found: list[Period]) -> list[Period]:
     return [replace(first, start=start), replace(last, end=end)] if start < end else []
 
 
-def _lacks_one(asked: _Asked, dates: int) -> bool:
+def _lacks_one(asked: AskedTime, dates: int) -> bool:
     """Tell whether a question speaks of two dates, of which not both were read."""
-    return dates != 2 if asked.since else dates < 2 and _TWO.search(asked.text) is not None
+    return dates != 2 if asked.since else dates < 2 and TWO.search(asked.text) is not None
 
 
 def _is_until(question: str) -> bool:
     """Tell whether a question asks for what is to be done from today to some day."""
     asked = _UNTIL.search(question) is not None and _TO_DO.search(question) is not None
-    return asked and not _is_gone(question) and _TWO.search(question) is None
+    return asked and not _is_gone(question) and TWO.search(question) is None
 
 
 def _is_to_come(words: frozenset[str]) -> bool:
@@ -325,7 +272,7 @@ def _in_turn(first: Period, last: Period, feast: Feast | None, now: datetime) ->
 def _to_feast(first: Period, feast: Feast, now: datetime) -> list[Period]:
     """Return the ends of a range that ends with a movable feast: the one after its beginning is meant."""
     after = feast_hint(feast, first.start.astimezone(zone_of(now)), gone=False)
-    found = _period(after, now, to_come=False) if after is not None else None
+    found = period_of(after, now, to_come=False) if after is not None else None
     return [first, found] if found is not None else []
 
 
@@ -335,10 +282,10 @@ def _from_feast(first: Period, last: Period, day: DateHint, feast: Feast, now: d
     With a year the feast is of that year, and so is the day; without one it is the feast before the day.
     """
     if feast.year is not None:
-        behind = _period(replace(day, year=feast.year), now, to_come=False)
+        behind = period_of(replace(day, year=feast.year), now, to_come=False)
         return [first, behind] if behind is not None else []
     before = feast_hint(feast, last.start.astimezone(zone_of(now)), gone=True)
-    found = _period(before, now, to_come=False) if before is not None else None
+    found = period_of(before, now, to_come=False) if before is not None else None
     return [found, last] if found is not None else []
 
 
@@ -348,7 +295,7 @@ def _in_years(first: Period, last: Period, begins: DateHint, ends: DateHint, now
     near, moved = (first, ends) if follows else (last, begins)
     year = local(near.start, zone_of(now)).year
     for beside in (year, year + (1 if follows else -1)):
-        found = _period(replace(moved, year=beside), now, to_come=False)
+        found = period_of(replace(moved, year=beside), now, to_come=False)
         if found is not None and (first.start <= found.start if follows else found.start <= last.start):
             return [first, found] if follows else [found, last]
     return []
@@ -361,10 +308,10 @@ def _is_mostly_over(ends: Sequence[Period], first: Period, now: datetime) -> boo
 
 def _read(hint: DateHint, now: datetime, *, to_come: bool, present: bool) -> Period | None:
     """Return the time that a hint means, at `present` the nearer of the next and the last."""
-    last = _period(hint, now, to_come=to_come)
+    last = period_of(hint, now, to_come=to_come)
     if not present or hint.year is not None or last is None:
         return last
-    coming = _period(hint, now, to_come=True)
+    coming = period_of(hint, now, to_come=True)
     return coming if coming is not None and coming.start - now <= now - last.end else last
 
 
@@ -373,7 +320,8 @@ def _a_week_on(period: Period, zone: tzinfo, weeks: int = 1) -> Period:
     return replace(period, start=midnight(start, zone), end=midnight(end, zone))
 
 
-def _period(hint: DateHint, now: datetime, *, to_come: bool) -> Period | None:
+def period_of(hint: DateHint, now: datetime, *, to_come: bool) -> Period | None:
+    """Return the latest time that fits a hint and has begun, or the next one `to_come`; None where there is none."""
     if hint.start is not None and hint.end is not None:
         return Period(hint.start, hint.end, weekday=hint.weekday)
     try:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from uuid import UUID
 
-from retrieval.days import asked_period, dates
+from retrieval.days import asked_beside, dates
 from retrieval.days.eras import Era, era_of
 from retrieval.policy import Policy
 from retrieval.ranking.fusion import clip, evidence, fuse, keyword_share
@@ -79,7 +79,7 @@ def rank(
         asked,
         relevance=fuse(candidates, policy, bm25_bound=bm25_bound),
         lacking=_lacking(candidates, asked),
-        hint=asked_period.hint_of(unquoted(question), now) if policy.date_boost > 0 else None,
+        hint=asked_beside.hint_of(unquoted(question), now) if policy.date_boost > 0 else None,
         speaker=_named(candidates, question) if policy.speaker_boost > 0 else None,
     )
     clear: list[Scored] = []

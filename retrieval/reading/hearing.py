@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from memory.embedding.likeness import cosine_of
 from retrieval.course import Course
-from retrieval.days import asked_period
+from retrieval.days import asked_beside
 from retrieval.days.dates import zone_of
 from retrieval.days.eras import Era, as_asked_then, era_of
 from retrieval.days.from_then import tells_no_other
@@ -72,7 +72,7 @@ class Hearing:
             wants_all=wants_all(question),
             wants_several=wants_several(question),
             only_names=only_names(question),
-            hint=None if asks(question) else asked_period.hint_of(unquoted(question), source.now),
+            hint=None if asks(question) else asked_beside.hint_of(unquoted(question), source.now),
             words=frozenset(re.findall(r"[^\W\d_]+", question.lower())) - EMPTY,
         )
         return cls(source, judge, dense, question, course)
@@ -205,7 +205,7 @@ class Hearing:
         now, timeless = self.source.now, self.question
         # Looked for only where a date matched: it takes longer than all else here, and most questions name no time.
         if any(each.date_match == 1 for each in notes):
-            timeless = asked_period.without_time(self.question, now)
+            timeless = asked_beside.without_time(self.question, now)
         for each in notes:
             kept = each.candidate.created_at
             of_then = each.date_match == 1 and tells_no_other(each.candidate.text, kept, zone_of(now))

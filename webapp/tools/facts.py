@@ -11,7 +11,7 @@ from uuid import UUID
 from pydantic import Field
 
 from memory.facts.facts import MOST, FactFilters, Statement
-from retrieval.days import asked_period
+from retrieval.days import asked_beside
 from webapp.api.schemas import NOT_BLANK, Limit, Line, Moment, Share, described_as
 from webapp.context import runtime, utc_now, zone
 from webapp.facts import correct_fact, delete_fact, fact_json, recall_facts, state_fact
@@ -100,7 +100,7 @@ def _times(arguments: FindArguments) -> Iterator[tuple[datetime, datetime | None
         yield arguments.at, None
         return
     now = utc_now()
-    past = asked_period.past_named(arguments.query, now.astimezone(zone())) if arguments.query else None
+    past = asked_beside.past_named(arguments.query, now.astimezone(zone())) if arguments.query else None
     if past is not None:
         yield past.start, past.end
     yield now, None
