@@ -16,7 +16,6 @@ from evals.errors import MeasureError
 from evals.places import Place, put
 from evals.tables import table
 from memory.enrichment.enrich import Enricher
-from memory.enrichment.propose import CHANGE
 from memory.models import PossibleUpdate
 from memory.storage.database import user_session
 from tasks.runtime import Runtime
@@ -27,11 +26,10 @@ BUNDLED = Path(__file__).with_name("changes.jsonl")
 
 @dataclass(frozen=True, slots=True)
 class Proposal:
-    """A possible update; `by_words` says that its words told of a change, else it differs in a mark alone."""
+    """A possible update, for whatever reason it is one."""
 
     newer: str
     older: str
-    by_words: bool
     is_right: bool
 
 
@@ -73,14 +71,14 @@ def measure(
 def _proposals(runtime: Runtime, place: Place, collection: Collection) -> Iterator[Proposal]:
     replaced = {item.id: item.replaces for item in collection.items if item.replaces is not None}
     with user_session(runtime.sessions, place.user_id) as session:
-        columns = (PossibleUpdate.memory_id, PossibleUpdate.older_id, PossibleUpdate.differs_in)
+        columns = (PossibleUpdate.memory_id, PossibleUpdate.older_id)
         links = session.execute(select(*columns).where(PossibleUpdate.user_id == place.user_id)).all()
     ordered = sorted(collection.items, key=lambda item: item.created_at or datetime.max.replace(tzinfo=UTC))
     order = {item.id: number for number, item in enumerate(ordered)}
     for link in links:
         ends = (place.held[link.memory_id][0], place.held[link.older_id][0])
         older, newer = sorted(ends, key=order.__getitem__)
-        yield Proposal(newer, older, link.differs_in == CHANGE, older in set(_line(newer, replaced)))
+        yield Proposal(newer, older, older in set(_line(newer, replaced)))
 
 
 def _line(name: str, replaced: Mapping[str, str]) -> Iterator[str]:

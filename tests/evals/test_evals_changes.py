@@ -70,6 +70,6 @@ def test_there_need_be_no_question_where_none_is_asked():
 
 def test_a_note_of_which_two_are_said_counts_once():
     data = jsonl.parse(lines(NOTES), asked=False)
-    said = (Proposal("c", "b", True, True), Proposal("c", "a", False, True))
+    said = (Proposal("c", "b", True), Proposal("c", "a", True))
     row = to_text([Owner("ada", 3, said)], data).splitlines()[2].split()
     assert row == ["ada", "3", "2", "2", "1.000", "0.333"]
