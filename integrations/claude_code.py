@@ -2,10 +2,12 @@
 
 TOKEN=cp_… python3 claude_code.py recall http://127.0.0.1:8765
 TOKEN=cp_… python3 claude_code.py keep --keep http://127.0.0.1:8765
+TOKEN=cp_… python3 claude_code.py history http://127.0.0.1:8765
 
 `recall` is for UserPromptSubmit, `keep` for Stop and SessionEnd; both read what Claude Code tells a hook on standard
-input. With SPACE, the name (slug) of one, they work in that space; with SESSION, in the session of that name, for which
-incognito can be switched. Needs Python 3.9 and nothing else.
+input. `history` is for you: it keeps what was said in all sessions so far, as `keep` would have. With SPACE, the name
+(slug) of one, they work in that space; with SESSION, in the session of that name, for which incognito can be switched.
+Needs Python 3.9 and nothing else.
 """
 
 from __future__ import annotations
@@ -29,6 +31,8 @@ RECALL_SECONDS, KEEP_SECONDS = 0.8, 10.0
 LONGEST_PROMPT, LONGEST_MESSAGE = 4_000, 250_000
 # Messages in a request.
 BATCH = 50
+# Where Claude Code keeps the transcripts of all sessions.
+PROJECTS = Path("~/.claude/projects")
 
 # Why a server has not searched, in its words.
 _NOT_SEARCHED = frozenset({"incognito", "memory_off", "rate_limited"})
@@ -122,6 +126,27 @@ def keep(server: Server, told: dict[str, Any]) -> str:
     counts as read: it is not kept later, when incognito is over.
     """
     session, transcript = str(told["session_id"]), Path(str(told["transcript_path"])).expanduser()
+    _keep(server, session, transcript, hush=True)
+    return ""
+
+
+def history(server: Server, folder: Path) -> str:
+    """Keep all sessions whose transcripts are in a folder, as `keep` does, and say how much that was.
+
+    In incognito it ends instead, and what it has not read can be kept later: nobody has said it in incognito.
+    """
+    transcripts = sorted(folder.expanduser().rglob("*.jsonl"))
+    if not transcripts:
+        raise WrongError(f"there is no transcript in {folder}")
+    kept = [_keep(server, transcript.stem, transcript, hush=False) for transcript in transcripts]
+    return f"Messages kept: {sum(kept):,}, sessions: {sum(map(bool, kept)):,}. What was kept before is left as it is."
+
+
+def _keep(server: Server, session: str, transcript: Path, *, hush: bool) -> int:
+    """Keep what was said in a session since the last time; return how many messages that were.
+
+    In incognito that counts as read if it is to `hush` it; else this raises `RefusedError`.
+    """
     mark = _Mark(session)
     entries, end = _read(transcript, mark.read)
     messages = list(_said(entries, session, hushed=mark.refused))
@@ -130,9 +155,11 @@ def keep(server: Server, told: dict[str, Any]) -> str:
         try:
             _append(server, session, messages)
         except RefusedError:
-            refused = True
+            if not hush:
+                raise
+            refused, messages = True, []
     mark.write(end, refused=refused)
-    return ""
+    return len(messages)
 
 
 def _append(server: Server, session: str, messages: list[dict[str, Any]]) -> None:
@@ -248,9 +275,12 @@ class _Arguments(argparse.ArgumentParser):
 def _arguments() -> argparse.Namespace:
     parser = _Arguments(description="Hooks of Claude Code.")
     parser.add_argument(
-        "hook", choices=("recall", "keep"), help="recall: for UserPromptSubmit; keep: for Stop, SessionEnd"
+        "hook",
+        choices=("recall", "keep", "history"),
+        help="recall: for UserPromptSubmit; keep: for Stop, SessionEnd; history: for you, keeps all sessions so far",
     )
     parser.add_argument("server", help="the address of the server, as http://127.0.0.1:8765")
+    parser.add_argument("folder", nargs="?", type=Path, default=PROJECTS, help=f"of history: its place ({PROJECTS})")
     parser.add_argument("--keep", action="store_true", help="do keep what is said; or set KEEP=1")
     parser.add_argument("--seconds", type=float, help=f"give up then ({RECALL_SECONDS}, to keep {KEEP_SECONDS:.0f})")
     parser.add_argument("--verbose", action="store_true", help="say on standard error what is wrong")
@@ -260,6 +290,12 @@ def _arguments() -> argparse.Namespace:
 def main() -> None:
     """Do what the hook is for within its time; whatever is wrong, Claude Code goes on as if there were no memory."""
     given = _arguments()
+    if given.hook == "history":
+        try:
+            sys.stdout.write(f"{history(Server(given.server), given.folder)}\n")
+        except (WrongError, OSError) as error:
+            sys.exit(f"commonplace: {error}")
+        return
     wanted = given.hook == "recall" or given.keep or os.environ.get("KEEP", "") in {"1", "true", "yes", "on"}
     done: dict[str, str] = {"wrong": "too slow"} if wanted else {"wrong": "nothing is kept without --keep"}
 

@@ -392,6 +392,67 @@ def test_what_was_deleted_does_not_come_back(hook, ada, client):
     assert kept(client, ada) == [("user", "Back to bread.")]
 
 
+# --- history ----------------------------------------------------------------------------------------------------------
+
+
+def told_of(hook: Hook, *args: str, **environment: str) -> tuple[int, str, str]:
+    done = hook.run("history", hook.base_url, *args, **environment)
+    return done.returncode, done.stdout, done.stderr
+
+
+def project(hook: Hook) -> Path:
+    """Return the folder of a project, with this session in it."""
+    folder = hook.folder / ".claude" / "projects" / "-home-me-bakery"
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder
+
+
+def test_what_was_said_before_there_were_hooks_is_kept_once(hook, ada, client):
+    lines = [json.dumps(each) for each in TURN]
+    (project(hook) / f"{SESSION}.jsonl").write_text("\n".join([*lines, ""]))
+    (project(hook) / "other.jsonl").write_text(f"{json.dumps(said('user', 'Another', 'o1', sessionId='other'))}\n")
+    work = project(hook) / SESSION / "subagents"
+    work.mkdir(parents=True)
+    (work / "agent-a1.jsonl").write_text(f"{json.dumps(said('assistant', 'SECRET', 's1', isSidechain=True))}\n")
+    assert told_of(hook) == (
+        0,
+        "Messages kept: 3, sessions: 2. What was kept before is left as it is.\n",
+        "",
+    )
+    assert kept(client, ada) == TURN_KEPT
+    assert told_of(hook)[1].startswith("Messages kept: 0, sessions: 0.")
+    names = [each["external_id"] for each in client.get("/v1/conversations", headers=ada.headers).json["conversations"]]
+    assert sorted(names) == [SESSION, "other"]
+
+
+def test_the_history_and_the_hook_keep_nothing_twice(hook, ada, client):
+    hook.write(*TURN)
+    hook.keep("--keep")
+    assert told_of(hook, str(hook.folder))[1].startswith("Messages kept: 0,")
+    hook.write(said("user", "And the timer?", "u2"))
+    assert told_of(hook, str(hook.folder))[1].startswith("Messages kept: 1, sessions: 1.")
+    assert hook.keep("--keep") == ""
+    assert kept(client, ada) == [*TURN_KEPT, ("user", "And the timer?")]
+
+
+def test_in_incognito_the_history_waits(hook, ada, client, switch):
+    hook.write(*TURN)
+    switch("start")
+    assert told_of(hook, str(hook.folder)) == (1, "", "commonplace: this session is incognito\n")
+    switch("end")
+    assert told_of(hook, str(hook.folder))[0] == 0
+    assert kept(client, ada) == TURN_KEPT
+
+
+def test_what_is_wrong_with_the_history_is_said(hook):
+    assert told_of(hook) == (1, "", "commonplace: there is no transcript in ~/.claude/projects\n")
+    hook.write(*TURN)
+    status, _, said_of_it = told_of(hook, str(hook.folder), TOKEN="")
+    assert (status, said_of_it) == (1, "commonplace: TOKEN is not set\n")
+    done = hook.run("history", f"http://127.0.0.1:{free_port()}", str(hook.folder))
+    assert (done.returncode, "refused" in done.stderr, "Traceback" in done.stderr) == (1, True, False)
+
+
 # --- the file and its README ------------------------------------------------------------------------------------------
 
 
