@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from time import monotonic
 from typing import Any
 from uuid import UUID
 
@@ -20,6 +22,8 @@ from memory.messages.messages import Appended, Scribe
 from memory.messages.told_calls import Teller
 from memory.models import Conversation
 from memory.spaces.spaces import DEFAULT_SPACE
+from memory.transfer.bringing_chats import bring_in_chat
+from memory.transfer.chat_files import Chat
 from retrieval.words.tokens import count
 from tasks.embedding import nudge
 from webapp.api.conversation_schemas import StreamHead, appended_json, conversation_json, merged_json
@@ -37,6 +41,9 @@ from webapp.operations import (
 )
 from webapp.streams import Streamed, patience, read_stream
 from webapp.tools import TOOLS
+
+# Whoever waits for a page sees no progress, and proxies wait for a minute.
+BRINGING_SECONDS = 20.0
 
 
 def visible_thread(conversation_id: UUID) -> Thread:
@@ -136,6 +143,27 @@ def merge_history(conversation_id: UUID, offered: Sequence[Offered]) -> dict[str
     answer = merged_json(merged, _space_of(merged.appended))
     _commit(merged.appended)
     return answer
+
+
+def bring_chats(chats: Sequence[Chat], space: str | None) -> Counter[str]:
+    """Bring in chats from elsewhere, each for good once it is stored, until the time of a request is over.
+
+    Counts as `memory.transfer.bringing_chats.bring_in_chat` does, and how many are `left`. Raises `RefusedError` in
+    incognito.
+    """
+    who, target = credential(), space_for(space)
+    refuse_in_incognito(target.id, len(chats))
+    slug, until = target.slug, monotonic() + BRINGING_SECONDS
+    counts: Counter[str] = Counter()
+    for number, chat in enumerate(chats):
+        if number and monotonic() > until:
+            counts["left"] = len(chats) - number
+            break
+        counts += bring_in_chat(session(), who.user_id, slug, chat, _scribe())
+        session().commit()
+    if counts["messages"]:
+        nudge()
+    return counts
 
 
 def receive_message(conversation_id: UUID) -> dict[str, Any]:

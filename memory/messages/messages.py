@@ -25,7 +25,8 @@ from memory.texts.fingerprints import text_digest
 from memory.writing.remember import remember_many
 from memory.writing.trace import Outcome
 
-_TICK = timedelta(microseconds=1)
+# The least that a conversation changes by.
+TICK = timedelta(microseconds=1)
 Kept = Literal["stored", "duplicate", "completed"]
 
 
@@ -186,7 +187,7 @@ class _Writer:
         if any(item.outcome != "duplicate" for item in stored):
             # Later than before in any case, even if the clock was set back: copies of the conversation compare this
             # moment.
-            self.conversation.updated_at = max(self.scribe.now, self.conversation.updated_at + _TICK)
+            self.conversation.updated_at = max(self.scribe.now, self.conversation.updated_at + TICK)
         self._entitle(added)
         self.session.flush()
         return stored

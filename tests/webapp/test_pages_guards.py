@@ -108,7 +108,10 @@ def test_a_form_in_chunks_is_taken_whole_or_not_at_all(app: Flask, ada, more: in
 
 
 @pytest.mark.parametrize("kind", ["application/x-www-form-urlencoded", "multipart/form-data; boundary=b"])
-@pytest.mark.parametrize(("method", "path"), [("POST", "/remember"), ("GET", "/memories"), ("POST", "/login")])
+@pytest.mark.parametrize(
+    ("method", "path"),
+    [("POST", "/remember"), ("POST", "/conversations/files"), ("GET", "/memories"), ("POST", "/login")],
+)
 def test_of_a_stranger_is_read_what_a_form_holds(client: FlaskClient, method: str, path: str, kind: str) -> None:
     form = io.BytesIO(b'--b\r\nContent-Disposition: form-data; name="f"; filename="f"\r\n\r\n' + b"&a" * LARGEST_FORM)
     chunks = {"headers": {"Transfer-Encoding": "chunked"}, "environ_overrides": {"wsgi.input_terminated": True}}

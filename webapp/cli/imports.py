@@ -10,6 +10,7 @@ import_group = LazyGroup(
     lazy={
         "export": Lazy("webapp.cli.bring_in:import_export", "Bring an export into an account that has nothing yet."),
         "memories": Lazy("webapp.cli.bring_notes:import_memories", "Bring in Markdown, text or JSON from elsewhere."),
+        "chats": Lazy("webapp.cli.bring_chats:import_chats", "Bring in chats from an export of ChatGPT or Claude."),
         "locomo": Lazy("evals.cli:import_locomo", "Import the conversations of a LoCoMo file, a space for each."),
     },
 )

@@ -6,6 +6,7 @@ from http import HTTPStatus
 from urllib.parse import quote
 
 from flask import Flask, current_app, make_response, redirect, request
+from flask import session as cookie
 from werkzeug.exceptions import HTTPException, MethodNotAllowed
 from werkzeug.wrappers import Response
 
@@ -16,6 +17,7 @@ from webapp.pages import (
     auth,
     browse,
     bulk,
+    conversation_files,
     conversations,
     entities,
     facts,
@@ -42,7 +44,7 @@ from webapp.pages import (
     undecided,
     visitor,
 )
-from webapp.pages.forms import LARGEST_FORM
+from webapp.pages.forms import LARGEST_CHATS, LARGEST_FORM
 
 
 def register(app: Flask) -> None:
@@ -66,6 +68,7 @@ def register(app: Flask) -> None:
         remember,
         remember_files,
         conversations,
+        conversation_files,
         spaces,
         themes,
         entities,
@@ -85,9 +88,10 @@ def register(app: Flask) -> None:
 
 
 def _limit_form() -> None:
-    """Take no more than a form may hold: it is parsed in memory, before anybody knows who sends it."""
+    """Take no more than a form may hold: it is parsed before anybody knows who sends it, but for a cookie of ours."""
     if not request.path.startswith("/v1/"):
-        request.max_content_length = LARGEST_FORM
+        large = request.endpoint == "conversation_files.save" and "user" in cookie
+        request.max_content_length = LARGEST_CHATS if large else LARGEST_FORM
 
 
 def _recognise_astray() -> Response | None:

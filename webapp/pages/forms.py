@@ -29,6 +29,8 @@ PolicyName = Literal["balanced", "specified"]
 LONGEST_QUESTION = 2_000
 # Bytes of a form, whoever sends it: a text or document of 64 KiB, with three characters for each byte, takes 192 KiB.
 LARGEST_FORM = 1024 * 1024
+# Bytes of a form with chats from elsewhere: some years of them, packed.
+LARGEST_CHATS = 32 * 1024 * 1024
 
 
 class SearchForm(BaseModel):
