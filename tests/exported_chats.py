@@ -30,7 +30,7 @@ def chatgpt(*nodes: dict[str, Any], **fields: Any) -> dict[str, Any]:
     """A chat of ChatGPT; without nodes one of a question and its answer. The last node is where it stands."""
     root = {"id": "root", "message": None, "parent": None, "children": []}
     told = nodes or (
-        node("q1", "root", said="Where is the bus to Sintra?"),
+        node("q1", "root", said="Where is the bus to Sintra?", metadata={"model_slug": "auto"}),
         node("a1", "q1", "assistant", "It leaves from Campo Grande.", metadata={"model_slug": "gpt-4o"}),
     )
     mapping = {each["id"]: each for each in (root, *told)}

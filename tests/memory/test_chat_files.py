@@ -85,6 +85,7 @@ def test_nodes_that_follow_one_another_in_a_ring_are_read_once():
         node("x", "q1", "user", metadata={"is_visually_hidden_from_conversation": True}),
         node("x", "q1", "assistant", content={"content_type": "thoughts", "thoughts": [{"content": "hm"}]}),
         node("x", "q1", "assistant", content={"content_type": "code", "text": "print()"}),
+        node("x", "q1", "user", content={"content_type": "user_editable_context", "parts": ["About me"]}),
         node("x", "q1", "user", [{"content_type": "image_asset_pointer", "asset_pointer": "file://x"}]),
         node("x", "q1", "user", ["", "  "]),
         {"id": "x", "message": None, "parent": "q1", "children": []},

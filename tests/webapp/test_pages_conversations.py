@@ -13,6 +13,7 @@ from flask import Flask
 from flask.testing import FlaskClient
 from pages_browser import HTMX, at_browser, flashes
 from pages_markup import problems_of, words_of
+from werkzeug.test import TestResponse
 
 from webapp.pages.reading import LONGEST_SENT
 
@@ -216,6 +217,94 @@ def test_what_was_learned_stands_beside_the_message(reader: FlaskClient, talk: T
 def test_a_memory_leads_back_to_where_it_was_said(reader: FlaskClient, talk: Talk, ada) -> None:
     memory = rows(ada, "SELECT id FROM memories")[0][0]
     assert f"{talk.page}?at=1#m-1" in reader.get(f"/memories/{memory}").text
+
+
+def _remember(reader: FlaskClient, link: str, **fields: str) -> TestResponse:
+    """Open the form that a link leads to, and send it as it is shown, but for `fields`."""
+    shown = reader.get(link).text
+    message = re.search(r'name="message" value="([^"]+)"', shown)
+    text = re.search(r"<textarea[^>]*>(.*?)</textarea>", shown, re.DOTALL)
+    assert text is not None
+    given = {"text": unescape(text[1]), "space": "default", "saved": "true", **fields}
+    return reader.post("/remember", data={**given, **({"message": message[1]} if message else {})})
+
+
+def test_a_message_is_remembered_by_hand(reader: FlaskClient, talk: Talk, ada) -> None:
+    talk.say("The tiler comes on Monday at nine.", created_at="2024-05-03T10:00:00Z")
+    link = _link(reader.get(talk.page).text.partition('id="m-3"')[2], "remember…")
+    form = reader.get(link).text
+    assert ">The tiler comes on Monday at nine.</textarea>" in form
+    assert "on 2024-05-03 . The memory is of that day, and leads there." in words_of(form)
+    assert f'href="{talk.page}?at=3#m-3"' in form
+    assert _remember(reader, link, text="The tiler comes on Monday, 6 May.").status_code == 201
+    kept = "SELECT m.role, m.created_at::date::text, s.sequence FROM memories m JOIN messages s"
+    assert rows(ada, f"{kept} ON s.id = m.source_message_id WHERE m.text LIKE 'The tiler%'") == [
+        ("user", "2024-05-03", 3)
+    ]
+    assert 'aria-label="Learned from message 3"' in reader.get(talk.page).text
+
+
+def test_the_next_memory_is_of_no_message(reader: FlaskClient, talk: Talk, ada) -> None:
+    link = _link(reader.get(talk.page).text.partition('id="m-2"')[2], "remember…")
+    page = _remember(reader, link).text
+    assert 'name="message"' not in page
+    assert rows(ada, "SELECT role FROM memories ORDER BY id DESC LIMIT 1") == [("assistant",)]
+
+
+def test_what_cannot_be_remembered_of_a_message_keeps_where_it_was_said(reader: FlaskClient, talk: Talk) -> None:
+    link = _link(reader.get(talk.page).text, "remember…")
+    answer = _remember(reader, link, tags="x" * 65)
+    assert (answer.status_code, 'name="message"' in answer.text) == (422, True)
+
+
+def test_a_message_of_a_space_is_remembered_there(reader: FlaskClient, agent: Agent) -> None:
+    agent.post("/v1/spaces", {"slug": "kitchen"})
+    said = Talk(agent, space="kitchen")
+    said.say(SAID)
+    form = reader.get(_link(reader.get(said.page).text, "remember…")).text
+    assert re.search(r'<option value="kitchen"\s+selected', form)
+
+
+@pytest.mark.parametrize("closing", ["gone", "incognito", "strangers", "no id"])
+def test_a_message_that_cannot_be_read_fills_no_form(
+    app: Flask, reader: FlaskClient, talk: Talk, agent: Agent, bob, ada, closing: str
+) -> None:
+    link = _link(reader.get(talk.page).text, "remember…")
+    sent = {"text": "The tiles are green.", "message": link.rpartition("=")[2]}
+    if closing == "gone":
+        agent.delete(f"/v1/conversations/{talk.id}")
+    elif closing == "incognito":
+        reader.post("/incognito/start")
+    elif closing == "strangers":
+        reader = at_browser(app, bob)
+    else:
+        assert reader.get("/remember?message=7").status_code == 422
+        return
+    assert SAID not in reader.get(link).text
+    answer = reader.post("/remember", data=sent)
+    assert (answer.status_code, "is no longer there, or cannot be read now" in answer.text) == (422, True)
+    assert rows(ada, "SELECT count(*) FROM memories WHERE text = 'The tiles are green.'") == [(0,)]
+
+
+@pytest.mark.parametrize("role", ["tool_call", "tool_result", "system"])
+def test_what_nobody_said_is_offered_to_nobody(reader: FlaskClient, agent: Agent, role: str) -> None:
+    said = Talk(agent)
+    said.say("ls -l", role=role)
+    assert "remember…" not in reader.get(said.page).text
+
+
+def test_what_was_recalled_is_not_offered_again(reader: FlaskClient, agent: Agent, talk: Talk) -> None:
+    recalled = agent.post("/v1/memory/context", {"query": "tiles behind the stove"}).json["context"]
+    talk.say(recalled)
+    assert reader.get(talk.page).text.count("remember…") == 2
+
+
+def test_of_a_long_message_the_form_has_what_its_page_shows(reader: FlaskClient, agent: Agent) -> None:
+    said = Talk(agent)
+    said.say("tile " * 4_000)
+    form = reader.get(_link(reader.get(said.page).text, "remember…")).text
+    assert "tile " * 1_200 in form
+    assert "tile " * 1_201 not in form
 
 
 def test_a_long_conversation_opens_at_its_end(reader: FlaskClient, long_talk: Talk) -> None:

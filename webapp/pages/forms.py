@@ -144,9 +144,10 @@ class BrowseForm(BaseModel):
 
 
 class RememberForm(BaseModel):
-    """A memory to store; tags are divided by commas."""
+    """A memory to store; tags are divided by commas. `message` is the id of one that it was said in."""
 
     text: str = ""
+    message: UUID | None = None
     space: Line | None = None
     type: MemoryType = "note"
     theme: Line | None = None

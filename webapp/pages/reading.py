@@ -14,11 +14,11 @@ from sqlalchemy import func, select
 
 from memory.conversations.threads import Filters, Thread, ThreadPage, words_of
 from memory.conversations.transcript import list_messages
-from memory.errors import InvalidError, NotFoundError
+from memory.errors import InvalidError, NotFoundError, RefusedError
 from memory.models import Fact, Memory, Message, Space
 from webapp.api.schemas import Line, Question
 from webapp.context import credential, session, utc_now
-from webapp.conversations import find_threads
+from webapp.conversations import find_threads, readable_thread
 from webapp.operations import incognito_spaces
 from webapp.pages.forms import ShownForm
 
@@ -145,6 +145,25 @@ def read_stretch(thread: Thread, form: ReadingForm) -> Reading:
     earlier, later = first if first > 1 else None, last if last < conversation.message_count else None
     ids = [message.id for message in messages]
     return Reading(messages, earlier, later, _learned(ids), _sent(ids))
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """A message that may be read now, in its conversation."""
+
+    thread: Thread
+    message: Message
+
+
+def said_in(message_id: UUID) -> Said | None:
+    """Return the message of this id; None where there is none, and in incognito, which keeps it closed."""
+    message = session().get(Message, (credential().user_id, message_id))
+    if message is None:
+        return None
+    try:
+        return Said(readable_thread(message.conversation_id), message)
+    except RefusedError:
+        return None
 
 
 def read_whole(thread: Thread, sequence: int) -> tuple[Reading, str]:
