@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import zipfile
 from tempfile import SpooledTemporaryFile
 
 from flask import Response
@@ -11,11 +13,23 @@ from memory.accounts.erase import Report, erase_for_good
 from memory.errors import RefusedError
 from memory.record.journal import record
 from memory.transfer.export import export_at_once
+from memory.transfer.notes_export import notes_at_once
 from webapp.context import credential, local_now, runtime, session, utc_now
 from webapp.operations import is_incognito
 
 _PIECE = 64 * 1024
 _IN_MEMORY = 1024 * 1024
+
+
+def notes_response() -> Response:
+    """Answer the active memories of the caller as Markdown, in one archive; raises as `export_response` does."""
+    who, now = credential(), utc_now()
+    _record_export()
+    held = SpooledTemporaryFile(_IN_MEMORY)  # noqa: SIM115
+    with zipfile.ZipFile(held, "w", zipfile.ZIP_DEFLATED) as archive:
+        for note in notes_at_once(runtime().sessions, who.user_id, now=now):
+            archive.writestr(note.path, note.content)
+    return _download(held, "application/zip", "zip")
 
 
 def export_response() -> Response:
@@ -24,19 +38,27 @@ def export_response() -> Response:
     It is whole before the first of it is sent: whoever reads slowly, or stops, would hold a transaction for as long.
     Raises `RefusedError` while the session is incognito, which reads nothing.
     """
-    who, now = credential(), utc_now()
-    if is_incognito(None):
-        raise RefusedError("incognito", "this session is incognito: nothing is read")
-    record(session(), who.user_id, "user.exported", actor=who.actor, now=now, subject_id=who.user_id)
-    session().commit()
+    _record_export()
     # On disk where it is large, in a file without a name, which is closed with the response.
     held = SpooledTemporaryFile(_IN_MEMORY)  # noqa: SIM115
-    for row in export_at_once(runtime().sessions, who.user_id, now=utc_now()):
+    for row in export_at_once(runtime().sessions, credential().user_id, now=utc_now()):
         held.write(row.encode())
-    response = Response(FileWrapper(held, _PIECE), mimetype="application/json")
-    response.content_length = held.tell()
+    return _download(held, "application/json", "json")
+
+
+def _record_export() -> None:
+    who = credential()
+    if is_incognito(None):
+        raise RefusedError("incognito", "this session is incognito: nothing is read")
+    record(session(), who.user_id, "user.exported", actor=who.actor, now=utc_now(), subject_id=who.user_id)
+    session().commit()
+
+
+def _download(held: SpooledTemporaryFile[bytes], kind: str, ending: str) -> Response:
+    response = Response(FileWrapper(held, _PIECE), mimetype=kind)
+    response.content_length = held.seek(0, os.SEEK_END)
     held.seek(0)
-    response.headers["Content-Disposition"] = f'attachment; filename="commonplace-{local_now():%Y-%m-%d}.json"'
+    response.headers["Content-Disposition"] = f'attachment; filename="commonplace-{local_now():%Y-%m-%d}.{ending}"'
     response.headers["Cache-Control"] = "no-store"
     return response
 

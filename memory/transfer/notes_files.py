@@ -68,6 +68,9 @@ def drafts_in(content: bytes, name: str, changed_at: datetime, now: datetime) ->
         yield from _from_objects(text, name, source, now, by_line=kind == ".jsonl")
     else:
         about, body = _parted(text, name) if kind in MARKDOWN else ({}, text)
+        if about.get("memory"):
+            yield from _from_export(about, body, name, source, changed_at, now)
+            return
         yield from _from_writing(about, body, name, source, _moment(about, name, now) or changed_at)
 
 
@@ -92,6 +95,26 @@ def _from_writing(
         yield _draft(
             name, block[:40], text=block, type=kind, tags=tuple(tags), source_ids=source, created_at=created_at
         )
+
+
+def _from_export(
+    about: Mapping[str, Any], body: str, name: str, source: tuple[str, ...], changed_at: datetime, now: datetime
+) -> Iterator[Draft]:
+    """Give the one memory of a document that `memory.transfer.notes_export` has written, unless it has expired."""
+    expires_at = _moment_at("expires_at", about, name)
+    if expires_at is not None and expires_at <= now:
+        return
+    yield _draft(
+        name,
+        "body",
+        text=body.strip(),
+        type=about["type"] if about.get("type") in TYPES else "note",
+        tags=_tags(about),
+        source_ids=source,
+        manually_saved=about.get("saved") is True,
+        created_at=_moment(about, name, now) or changed_at,
+        expires_at=expires_at,
+    )
 
 
 def _blocks(body: str) -> Iterator[tuple[str, list[str]]]:
@@ -219,9 +242,19 @@ def _moment(values: Mapping[str, Any], where: str, now: datetime) -> datetime | 
     Raises `InvalidError` where that is still to come.
     """
     key = next((each for each in _MOMENTS if values.get(each)), None)
-    if key is None:
+    if key is None or (moment := _moment_at(key, values, where)) is None:
         return None
-    given = values[key]
+    try:
+        check_not_ahead(moment, now)
+    except InvalidError as error:
+        raise _wrong(where, f"{key} {error.message}") from None
+    return moment
+
+
+def _moment_at(key: str, values: Mapping[str, Any], where: str) -> datetime | None:
+    given = values.get(key)
+    if not given:
+        return None
     try:
         if isinstance(given, int | float) and not isinstance(given, bool):
             moment = datetime.fromtimestamp(given, UTC)
@@ -229,12 +262,7 @@ def _moment(values: Mapping[str, Any], where: str, now: datetime) -> datetime | 
             moment = datetime.fromisoformat(str(given).strip())
     except (ValueError, OverflowError, OSError):
         raise _wrong(where, f"{key} must be a day or a moment, as 2026-05-01 or 2026-05-01T10:00:00Z") from None
-    moment = moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)
-    try:
-        check_not_ahead(moment, now)
-    except InvalidError as error:
-        raise _wrong(where, f"{key} {error.message}") from None
-    return moment
+    return moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)
 
 
 def _wrong(where: str, what: str) -> InvalidError:

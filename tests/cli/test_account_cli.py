@@ -120,6 +120,33 @@ def test_an_export_may_keep_a_weight_of_an_earlier_version(run, bees, bob, tmp_p
     assert (done.exit_code == 0, weight in done.stderr) == (comes_in, not comes_in)
 
 
+def test_memories_are_written_as_markdown_and_come_back(run, bees, bob, tmp_path):
+    folder = tmp_path / "vault" / "bees"
+    done = run("export", "--email", bees.email, "--markdown", folder)
+    assert (done.exit_code, done.stdout) == (0, f"Wrote 1 documents into {folder}.\n")
+    [file] = folder.rglob("*.md")
+    assert (file.parent.name, "Ada keeps bees on the roof" in file.read_text()) == ("default", True)
+    assert [oct(path.stat().st_mode & 0o777) for path in (folder, file.parent, file)] == ["0o700", "0o700", "0o600"]
+    assert "1 brought in" in run("import", "memories", folder, "--email", bob.email).stdout
+    assert "0 brought in; 1 there already" in run("import", "memories", folder, "--email", bees.email).stdout
+
+
+def test_no_markdown_is_written_over_anything(run, bees, tmp_path):
+    (tmp_path / "vault").mkdir()
+    assert run("export", "--email", bees.email, "--markdown", tmp_path / "vault").exit_code == 0
+    again = run("export", "--email", bees.email, "--markdown", tmp_path / "vault")
+    assert (again.exit_code, "is not empty: name a folder that is new or empty" in again.stderr) == (1, True)
+    both = run("export", "--email", bees.email, "--markdown", tmp_path / "new", "--out", tmp_path / "x.json")
+    assert (both.exit_code, "leave --out out" in both.stderr) == (2, True)
+    assert not (tmp_path / "new").exists()
+
+
+def test_a_folder_that_cannot_be_written_is_named(run, bees, tmp_path):
+    (tmp_path / "file").write_text("")
+    done = run("export", "--email", bees.email, "--markdown", tmp_path / "file" / "vault")
+    assert (done.exit_code, "cannot write into" in done.stderr) == (1, True)
+
+
 @pytest.fixture
 def notes(tmp_path):
     """A folder of notes from elsewhere."""

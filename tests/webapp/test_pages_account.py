@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import io
 import json
 import re
+import zipfile
 from concurrent.futures import ThreadPoolExecutor, wait
 from html import unescape
 
@@ -162,6 +164,20 @@ def test_a_large_export_is_whole(browser, ada):
     assert len(response.json["memories"]) == 12
 
 
+def test_memories_can_be_downloaded_as_markdown(browser, ada):
+    for number in range(40):
+        stored(ada, f"Page {number} of the log. " + "".join(f"word{number}x{n} " for n in range(2000)))
+    assert 'href="/account/export/markdown"' in browser.get("/account").text
+    response = browser.get("/account/export/markdown")
+    name = response.headers["Content-Disposition"]
+    assert (name.startswith('attachment; filename="commonplace-'), name.endswith('.zip"')) == (True, True)
+    assert (response.content_length, response.mimetype) == (len(response.data), "application/zip")
+    with zipfile.ZipFile(io.BytesIO(response.data)) as archive:
+        texts = [archive.read(name).decode().rpartition("---\n\n")[2] for name in archive.namelist()]
+    assert sorted(texts) == sorted(f"{text}\n" for (text,) in rows(ada, "SELECT text FROM memories"))
+    assert len(rows(ada, "SELECT FROM audit_events WHERE action = 'user.exported'")) == 1
+
+
 def test_an_agent_can_take_everything_along(client, ada):
     agent = Agent(client, ada.headers)
     agent.store("Ada keeps bees")
@@ -181,6 +197,7 @@ def test_a_confined_token_cannot_take_everything_along(client, ada):
 def test_nothing_is_taken_along_incognito(client, ada, browser):
     browser.post("/incognito/start")
     assert browser.get("/account/export").status_code == 409
+    assert browser.get("/account/export/markdown").status_code == 409
 
 
 def test_nothing_of_another_user_is_in_it(client, ada, bob):

@@ -19,6 +19,7 @@ from memory.clock import utc_now
 from memory.record.journal import record
 from memory.storage.database import user_session
 from memory.transfer.export import export_at_once
+from memory.transfer.notes_export import Note, notes_at_once
 from webapp.cli.wiring import migrated_store, user_named
 
 # A file that is being written changes all along.
@@ -28,12 +29,27 @@ _ABANDONED = 3600.0  # seconds
 @click.command("export")
 @click.option("--email", required=True)
 @click.option("--out", type=click.Path(dir_okay=False, writable=True, path_type=Path), help="Default: standard output.")
-def export_(email: str, out: Path | None) -> None:
+@click.option(
+    "--markdown",
+    type=click.Path(file_okay=False, path_type=Path),
+    metavar="FOLDER",
+    help="Write each active memory as a Markdown document instead, into a folder that is new or empty.",
+)
+def export_(email: str, out: Path | None, markdown: Path | None) -> None:
     """Write everything that is kept of a user as one JSON document."""
+    if markdown is not None and out is not None:
+        raise click.UsageError("--markdown writes a folder: leave --out out")
+    if markdown is not None and markdown.exists() and any(markdown.iterdir()):
+        raise click.ClickException(f"{markdown} is not empty: name a folder that is new or empty")
     store, now = migrated_store(), utc_now()
     user_id = user_named(store, email)
     with user_session(store.sessions, user_id) as session:
         record(session, user_id, "user.exported", actor="system", now=now, subject_id=user_id)
+    if markdown is not None:
+        with closing(notes_at_once(store.sessions, user_id, now=now)) as notes:
+            written = _write_notes(notes, markdown)
+        click.echo(f"Wrote {written:,} documents into {markdown}.")
+        return
     # Closed before the command ends: the database that it started ends with it.
     with tqdm(unit="row", disable=None) as bar, closing(export_at_once(store.sessions, user_id, now=now)) as rows:
         pieces = _counted(rows, bar.update)
@@ -48,6 +64,22 @@ def export_(email: str, out: Path | None) -> None:
             raise click.ClickException(f"cannot write {out or 'to standard output'}: {error.strerror}") from None
     if out is not None:
         click.echo(f"Wrote {out}.")
+
+
+def _write_notes(notes: Iterable[Note], folder: Path) -> int:
+    """Write documents that their owner alone may read; return how many."""
+    written = 0
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        for note in notes:
+            path = folder / note.path
+            path.parent.mkdir(mode=0o700, exist_ok=True)
+            with open(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600), "w", encoding="utf-8") as file:
+                file.write(note.content)
+            written += 1
+    except OSError as error:
+        raise click.ClickException(f"cannot write into {folder}: {error.strerror}") from None
+    return written
 
 
 def _counted(pieces: Iterable[str], on_piece: Callable[[], object]) -> Iterator[str]:

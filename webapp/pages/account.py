@@ -13,7 +13,7 @@ from memory.errors import InvalidError
 from memory.models import User
 from memory.preferences.preferences import set_time_zone
 from memory.time_zones import meant, places
-from webapp.accounts import erase_account, export_response
+from webapp.accounts import erase_account, export_response, notes_response
 from webapp.context import credential, session, utc_now
 from webapp.operations import refuse_in_incognito, space_for
 from webapp.pages.tries import COOKIE, WINDOW, give_back, too_many
@@ -86,6 +86,12 @@ def _stay_signed_in() -> None:
 def export() -> Response:
     """Download everything."""
     return export_response()
+
+
+@bp.get("/account/export/markdown")
+def notes() -> Response:
+    """Download the active memories as Markdown."""
+    return notes_response()
 
 
 @bp.post("/account/erase")

@@ -1,0 +1,164 @@
+"""Memories as Markdown, and back again."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from memory.clock import utc_now
+from memory.drafts.drafts import Draft
+from memory.forgetting.forget import forget
+from memory.preferences.preferences import set_time_zone
+from memory.spaces.themes import create_theme
+from memory.transfer.bringing import bring_in
+from memory.transfer.notes_export import notes_at_once
+from memory.transfer.notes_files import drafts_of, files_in
+from memory.writing.edit import update
+
+DAY = datetime(2026, 5, 1, 22, 30, tzinfo=UTC)
+KEY = "The spare key is under the third flowerpot, says Bob."
+
+
+@pytest.fixture
+def exported(book, runtime):
+    def _exported(now=None):
+        return list(notes_at_once(runtime.sessions, book.user_id, now=now or utc_now()))
+
+    return _exported
+
+
+@pytest.fixture
+def unpacked(exported, tmp_path):
+    """Write what is exported into a folder, as whoever unpacks an archive does."""
+
+    def _unpacked() -> Path:
+        for note in exported():
+            path = tmp_path / note.path
+            path.parent.mkdir(exist_ok=True)
+            path.write_text(note.content, encoding="utf-8")
+        return tmp_path
+
+    return _unpacked
+
+
+def read(folder: Path) -> list[Draft]:
+    return [draft for file in files_in(folder) for draft in drafts_of(file, file.name, utc_now())]
+
+
+def test_a_memory_is_a_document_with_what_is_known_of_it(book, exported):
+    book.do(create_theme, "home")
+    expires = utc_now() + timedelta(days=3)
+    kept = book.write(
+        KEY, created_at=DAY, type="fact", tags=("keys", "été: 1"), theme="home", manually_saved=True, expires_at=expires
+    )
+    [note] = exported()
+    assert note.path == "default/2026-05-01 The spare key is under the third flowerpot, says.md"
+    assert note.content == (
+        f"---\nmemory: {kept.id}\ncreated_at: '2026-05-01T22:30:00+00:00'\ntype: fact\n"
+        f"tags:\n- keys\n- 'été: 1'\ntheme: Home\nsaved: true\nexpires_at: '{expires.isoformat()}'\n---\n\n{KEY}\n"
+    )
+
+
+def test_what_is_not_known_of_it_is_not_told(book, exported):
+    book.write("Rent is 900", created_at=DAY)
+    [note] = exported()
+    head = note.content.partition("\n---\n")[0]
+    assert [line.partition(":")[0] for line in head.splitlines()] == ["---", "memory", "created_at", "type"]
+
+
+def test_only_what_a_search_may_find_is_written(book, exported):
+    book.write("Rent is 900")
+    archived, gone = book.write("Rent was 800 in the old flat"), book.write("The gym costs 30")
+    book.write("Parking till noon", expires_at=utc_now() + timedelta(hours=1))
+    book.do(update, archived.id, {"status": "archived"})
+    book.do(forget, gone.id)
+    assert [note.content.rpartition("\n\n")[2] for note in exported(utc_now() + timedelta(hours=2))] == [
+        "Rent is 900\n"
+    ]
+
+
+def test_each_space_is_a_folder(book, exported, second_space):
+    book.write("Rent is 900", created_at=DAY)
+    book.write("Rent is 900", created_at=DAY, space=second_space)
+    assert [note.path for note in exported()] == [
+        "default/2026-05-01 Rent is 900.md",
+        f"{second_space}/2026-05-01 Rent is 900.md",
+    ]
+
+
+def test_what_is_anothers_is_in_no_document(book, bobs_book, exported):
+    bobs_book.write("Bob's rent is 700")
+    assert exported() == []
+
+
+def test_the_day_is_that_of_the_owners_clock(book, exported):
+    book.do(set_time_zone, "Asia/Tokyo", source="test")
+    book.write("Rent is 900", created_at=DAY)
+    assert exported()[0].path == "default/2026-05-02 Rent is 900.md"
+
+
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        ('../../etc: a<b>"c"|d?*#^[[e]]%f\\g', "2026-05-01 .. .. etc a b c d e f g"),
+        ("two\n\n\tlines.  ", "2026-05-01 two lines"),
+        ("???", "2026-05-01"),
+        ("x" * 80, f"2026-05-01 {'x' * 50}"),
+        ("a" * 30 + " " + "b" * 30, f"2026-05-01 {'a' * 30}"),
+        ("cafe\u0301", "2026-05-01 caf\u00e9"),
+        ("🐝" * 80, f"2026-05-01 {'🐝' * 50}"),
+    ],
+)
+def test_a_name_is_one_that_any_system_takes(book, exported, text, name):
+    book.write(text, created_at=DAY)
+    [note] = exported()
+    assert note.path == f"default/{name}.md"
+    assert len(note.path.partition("/")[2].encode()) <= 255
+
+
+def test_two_that_begin_alike_have_names_of_their_own(book, exported):
+    long = "The bus to the old harbour leaves from the square at"
+    for hour in ("nine", "ten", "noon"):
+        book.write(f"{long} {hour} o'clock, line {len(hour)}", created_at=DAY)
+    book.write("RENT is 900", created_at=DAY)
+    book.write("Rent is 900, not 800", created_at=DAY)
+    names = [note.path.casefold() for note in exported()]
+    assert len(set(names)) == 5
+    assert sum(name.endswith((" 2.md", " 3.md")) for name in names) == 2
+
+
+def test_what_is_exported_comes_back_as_it_was(book, bobs_book, unpacked):
+    texts = [
+        KEY,
+        "# Not a title\n\n- one\n- two\n\nAnd a paragraph.",
+        "---\nmemory: no\n---",
+        "Zeile\twith: 'quotes' & é",
+    ]
+    for number, text in enumerate(texts):
+        book.write(text, created_at=DAY, tags=(f"t{number}", "with, comma"), type="decision", manually_saved=not number)
+    drafts = read(unpacked())
+    assert sorted(draft.text for draft in drafts) == sorted(texts)
+    assert {draft.created_at for draft in drafts} == {DAY}
+    assert {draft.type for draft in drafts} == {"decision"}
+    assert {draft.tags for draft in drafts} == {(f"t{number}", "with, comma") for number in range(len(texts))}
+    assert sorted(draft.manually_saved for draft in drafts) == [False, False, False, True]
+    bobs_book.do(bring_in, "default", drafts, soft_cap=None)
+    assert sorted(bobs_book.all("SELECT text FROM memories")) == sorted(texts)
+
+
+def test_to_bring_it_in_where_it_came_from_changes_nothing(book, unpacked):
+    book.write(KEY, created_at=DAY)
+    book.write("Rent is 900")
+    assert dict(book.do(bring_in, "default", read(unpacked()), soft_cap=None)) == {"there": 2}
+
+
+def test_what_has_expired_does_not_come_back(book, unpacked):
+    soon = utc_now() + timedelta(hours=1)
+    book.write("Parking till noon", expires_at=soon)
+    folder = unpacked()
+    [draft] = read(folder)
+    assert draft.expires_at == soon
+    [file] = files_in(folder)
+    assert list(drafts_of(file, file.name, soon)) == []
