@@ -159,7 +159,7 @@ def bring(drafts: Sequence[Draft], space: str | None, *, whole: Collection[str] 
         whole=whole,
     )
     session().commit()
-    if counts["created"]:
+    if counts["created"] or counts["corrected"]:
         nudge()
     return counts
 

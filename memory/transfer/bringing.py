@@ -11,13 +11,16 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from memory.drafts.drafts import Draft
-from memory.errors import InvalidError
+from memory.errors import ConflictError, InvalidError, RefusedError
+from memory.ids import among
 from memory.keys import Keys
 from memory.models import Memory, Space
 from memory.spaces.capacity import expired_in
 from memory.spaces.spaces import lock_space, update_space
 from memory.texts.fingerprints import text_digest
+from memory.transfer.notes_files import Returning
 from memory.writing.bulk import set_status_many
+from memory.writing.edit import update
 from memory.writing.remember import remember_many
 
 # As many as one request of the API may store.
@@ -37,25 +40,29 @@ def bring_in(
     whole: Collection[str] = (),
     on_stored: Callable[[int], object] = lambda _stored: None,
 ) -> Counter[str]:
-    """Store drafts in a space and return how many were created, merged, refused, there already, or archived.
+    """Store drafts in a space and return how many were created, corrected, merged, refused, there already, or archived.
 
-    The caller commits. What the space has word for word is left as it is, so that to bring in the same again changes
-    nothing. A `soft_cap` above that of the space becomes its own. Of files, and folders that end in a slash, which the
-    drafts are `whole`, that is archived which is `gone` from them. Raises `InvalidError` for an unknown space, one
-    that stores nothing, and one that could not keep all of it.
+    The caller commits. What comes back from an export with another text corrects the memory that it was, if that is in
+    the space and has not been changed since; else it is `changed`, and left as it is. What the space has word for word
+    is left as it is, so that to bring in the same again changes nothing. A `soft_cap` above that of the space becomes
+    its own. Of files, and folders that end in a slash, which the drafts are `whole`, that is archived which is `gone`
+    from them. Raises `InvalidError` for an unknown space, one that stores nothing, and one that could not keep all of
+    it.
     """
     space = lock_space(session, user_id, slug)
     if not space.memory_enabled or space.incognito_default:
         why = "its memory is off" if not space.memory_enabled else "it is incognito by default"
         raise InvalidError("space", f"{slug!r} stores nothing: {why}")
-    given = {text_digest(draft.text): draft for draft in reversed(drafts)}
+    corrected = _correct(session, space, drafts, keys=keys, now=now, actor=actor)
+    given = {text_digest(draft.text): draft for draft in reversed(drafts) if id(draft) not in corrected}
     known = (Memory.user_id == user_id, Memory.space_id == space.id, Memory.status == "active")
     there = set(session.scalars(select(Memory.text_digest).where(*known, Memory.text_digest.in_(given))))
     new = [draft for digest, draft in reversed(given.items()) if digest not in there]
     if soft_cap is not None and soft_cap > space.soft_cap:
         space = update_space(session, user_id, slug, {"soft_cap": soft_cap}, now=now, actor=actor)
     _check_room(session, space, len(new), now)
-    counts = Counter(there=len(drafts) - len(new))
+    counts = Counter(there=len(drafts) - len(corrected) - len(new))
+    counts.update(corrected.values())
     # Before the others come, as what is new in a file and nearly says the same is not to be merged into it.
     if ids := list(gone(session, user_id, slug, drafts, whole)):
         counts["archived"] = len(set_status_many(session, user_id, ids, "archived", keys=keys, now=now, actor=actor))
@@ -66,6 +73,36 @@ def bring_in(
         )
         on_stored(len(some))
     return counts
+
+
+def _correct(
+    session: Session, space: Space, drafts: Sequence[Draft], *, keys: Keys, now: datetime, actor: str
+) -> dict[int, str]:
+    """Correct the memories that drafts come back from; return what became of each of these drafts, by its `id`."""
+    named = [(draft.of, draft) for draft in drafts if isinstance(draft, Returning) and draft.of is not None]
+    # Of a document that somebody has copied to write another one nobody knows which is the memory.
+    times = Counter(of for of, _ in named)
+    returning = {of: draft for of, draft in named if times[of] == 1}
+    mine = (Memory.user_id == space.user_id, Memory.space_id == space.id, Memory.status == "active")
+    there = session.scalars(select(Memory).where(*mine, among(Memory.id, returning)).order_by(Memory.id)).all()
+    done: dict[int, str] = {}
+    for memory in there:
+        draft = returning[memory.id]
+        if memory.text.strip() == draft.text:
+            continue
+        if memory.version != draft.version:
+            done[id(draft)] = "changed"
+            continue
+        try:
+            update(session, space.user_id, memory.id, {"text": draft.text}, keys=keys, now=now, actor=actor)
+        except ConflictError:
+            # Another memory says so already.
+            done[id(draft)] = "there"
+        except RefusedError:
+            done[id(draft)] = "refused"
+        else:
+            done[id(draft)] = "corrected"
+    return done
 
 
 def gone(

@@ -37,7 +37,7 @@ def notes_at_once(sessions: sessionmaker[Session], user_id: UUID, *, now: dateti
     """Yield a document for each active memory that has not expired, all as they are at one moment.
 
     Each is in the folder of its space, named by the day that it is of and by how it begins. `import memories` reads it
-    as one memory again.
+    as one memory again, and corrects that where the text was changed.
     """
     with sessions() as session:
         act_as(session, user_id)
@@ -58,6 +58,7 @@ def notes_at_once(sessions: sessionmaker[Session], user_id: UUID, *, now: dateti
 def _content_of(memory: Memory, theme: str | None) -> str:
     about: dict[str, Any] = {
         "memory": str(memory.id),
+        "version": memory.version,
         "created_at": memory.created_at.isoformat(),
         "type": memory.type,
         "tags": list(memory.tags),

@@ -5,9 +5,11 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
+from uuid import UUID
 
 import frontmatter
 from markdown_it import MarkdownIt
@@ -33,6 +35,17 @@ _PARSER = MarkdownIt("commonmark").enable("table").disable(["inline", "reference
 # To Python more signs end a line, to JSON and Markdown none of these: any may stand in a text.
 _LINE_END = re.compile(r"\r\n?")
 _MARKER = re.compile(r"[ ]{0,3}(?:[-*+]|\d{1,9}[.)])[ \t]*")
+
+
+@dataclass(frozen=True, slots=True)
+class Returning(Draft):
+    """What comes back from a document that `memory.transfer.notes_export` wrote.
+
+    `of` is the memory that it was, None where the document does not say, and `version` the one that was written down.
+    """
+
+    of: UUID | None = None
+    version: int = 0
 
 
 def files_in(path: Path) -> list[Path]:
@@ -107,6 +120,9 @@ def _from_export(
     yield _draft(
         name,
         "body",
+        kind=Returning,
+        of=_id_of(about["memory"]),
+        version=about["version"] if isinstance(about.get("version"), int) else 0,
         text=body.strip(),
         type=about["type"] if about.get("type") in TYPES else "note",
         tags=_tags(about),
@@ -221,9 +237,16 @@ def _read(text: str, where: str) -> Any:
         raise _wrong(where, f"is no JSON: {error}") from None
 
 
-def _draft(name: str, place: str, **fields: Any) -> Draft:
+def _id_of(given: Any) -> UUID | None:
     try:
-        return Draft(**fields)
+        return UUID(str(given))
+    except ValueError:
+        return None
+
+
+def _draft(name: str, place: str, *, kind: type[Draft] = Draft, **fields: Any) -> Draft:
+    try:
+        return kind(**fields)
     except InvalidError as error:
         raise _wrong(f"{name}, {place}", f"{error.field} {error.message}") from None
 

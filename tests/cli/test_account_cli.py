@@ -129,6 +129,10 @@ def test_memories_are_written_as_markdown_and_come_back(run, bees, bob, tmp_path
     assert [oct(path.stat().st_mode & 0o777) for path in (folder, file.parent, file)] == ["0o700", "0o700", "0o600"]
     assert "1 brought in" in run("import", "memories", folder, "--email", bob.email).stdout
     assert "0 brought in; 1 there already" in run("import", "memories", folder, "--email", bees.email).stdout
+    file.write_text(file.read_text().replace("on the roof", "in the yard"))
+    corrected = run("import", "memories", folder, "--email", bees.email).stdout
+    assert "0 brought in; 1 corrected, as their documents have another text" in corrected
+    assert "A running server makes their vectors" in corrected
 
 
 def test_no_markdown_is_written_over_anything(run, bees, tmp_path):

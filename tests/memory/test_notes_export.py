@@ -56,7 +56,7 @@ def test_a_memory_is_a_document_with_what_is_known_of_it(book, exported):
     [note] = exported()
     assert note.path == "default/2026-05-01 The spare key is under the third flowerpot, says.md"
     assert note.content == (
-        f"---\nmemory: {kept.id}\ncreated_at: '2026-05-01T22:30:00+00:00'\ntype: fact\n"
+        f"---\nmemory: {kept.id}\nversion: 1\ncreated_at: '2026-05-01T22:30:00+00:00'\ntype: fact\n"
         f"tags:\n- keys\n- 'été: 1'\ntheme: Home\nsaved: true\nexpires_at: '{expires.isoformat()}'\n---\n\n{KEY}\n"
     )
 
@@ -65,7 +65,7 @@ def test_what_is_not_known_of_it_is_not_told(book, exported):
     book.write("Rent is 900", created_at=DAY)
     [note] = exported()
     head = note.content.partition("\n---\n")[0]
-    assert [line.partition(":")[0] for line in head.splitlines()] == ["---", "memory", "created_at", "type"]
+    assert [line.partition(":")[0] for line in head.splitlines()] == ["---", "memory", "version", "created_at", "type"]
 
 
 def test_only_what_a_search_may_find_is_written(book, exported):
@@ -152,6 +152,94 @@ def test_to_bring_it_in_where_it_came_from_changes_nothing(book, unpacked):
     book.write(KEY, created_at=DAY)
     book.write("Rent is 900")
     assert dict(book.do(bring_in, "default", read(unpacked()), soft_cap=None)) == {"there": 2}
+
+
+@pytest.fixture
+def returned(book, unpacked):
+    """Bring in what was exported, the one document of it changed as an editor would."""
+
+    def _returned(*changes: tuple[str, str], space="default", meanwhile=lambda: None):
+        [file] = files_in(unpacked())
+        meanwhile()
+        for was, became in changes:
+            assert was in file.read_text()
+            file.write_text(file.read_text().replace(was, became))
+        return dict(book.do(bring_in, space, read(file.parent), soft_cap=None))
+
+    return _returned
+
+
+def test_a_text_that_was_changed_there_corrects_the_memory(book, returned):
+    kept = book.write(KEY, tags=("keys",), created_at=DAY)
+    assert returned(("third flowerpot", "doormat")) == {"there": 0, "corrected": 1}
+    memory = book.load(kept.id)
+    assert (memory.text, memory.version, memory.tags) == (KEY.replace("third flowerpot", "doormat"), 2, ["keys"])
+    assert book.one("SELECT count(*) FROM memories") == 1
+    assert book.all("SELECT actor FROM audit_events WHERE action = 'memory.updated'") == ["test"]
+
+
+def test_what_was_changed_here_since_is_left_as_it_is(book, returned):
+    kept = book.write(KEY)
+    here = KEY.replace("Bob", "Ana")
+    changes = {"meanwhile": lambda: book.do(update, kept.id, {"text": here})}
+    assert returned(("third flowerpot", "doormat"), **changes) == {"there": 0, "changed": 1}
+    assert book.all("SELECT text FROM memories") == [here]
+
+
+def test_what_was_exported_before_and_is_as_it_was_then_changes_nothing(book, returned):
+    kept = book.write(KEY)
+    said = KEY.replace("Bob", "Ana")
+
+    def there_and_back():
+        book.do(update, kept.id, {"text": said})
+        book.do(update, kept.id, {"text": KEY})
+
+    assert returned(meanwhile=there_and_back) == {"there": 1}
+    assert book.all("SELECT text FROM memories") == [KEY]
+
+
+def test_where_another_memory_says_so_nothing_is_corrected(book, returned):
+    book.write(KEY)
+    said = lambda: book.write("Rent is 900")  # noqa: E731
+    assert returned((KEY, "Rent is 900"), meanwhile=said) == {"there": 1}
+    assert sorted(book.all("SELECT text FROM memories")) == ["Rent is 900", KEY]
+
+
+def test_what_was_forgotten_is_no_correction(book, returned):
+    book.write(KEY)
+
+    def forgotten():
+        book.do(forget, book.write("The gym in Mill Lane costs 30").id)
+
+    assert returned((KEY, "The gym in Mill Lane costs 30"), meanwhile=forgotten) == {"there": 0, "refused": 1}
+    assert book.all("SELECT text FROM memories") == [KEY]
+
+
+def test_in_another_space_it_is_another_memory(book, returned, second_space):
+    book.write(KEY)
+    assert returned(("third flowerpot", "doormat"), space=second_space) == {"there": 0, "created": 1}
+    assert book.one("SELECT count(*) FROM memories") == 2
+
+
+@pytest.mark.parametrize("of", ["7", "00000000-0000-4000-8000-000000000000"])
+def test_a_document_of_no_memory_here_is_a_new_one(book, returned, of):
+    kept = book.write(KEY)
+    assert returned((str(kept.id), of), ("third flowerpot", "doormat")) == {"there": 0, "created": 1}
+
+
+def test_a_document_that_was_copied_to_write_another_is_a_new_one(book, unpacked):
+    book.write("Rent is 900 in the flat by the harbour")
+    [file] = files_in(unpacked())
+    file.with_name("another.md").write_text(file.read_text().replace("Rent is 900 in the flat", "The gym costs 30"))
+    assert dict(book.do(bring_in, "default", read(file.parent), soft_cap=None)) == {"there": 1, "created": 1}
+
+
+def test_another_persons_memory_is_not_corrected(book, bobs_book, unpacked):
+    book.write(KEY)
+    [file] = files_in(unpacked())
+    file.write_text(file.read_text().replace("third flowerpot", "doormat"))
+    assert dict(bobs_book.do(bring_in, "default", read(file.parent), soft_cap=None)) == {"there": 0, "created": 1}
+    assert book.all("SELECT text FROM memories") == [KEY]
 
 
 def test_what_has_expired_does_not_come_back(book, unpacked):

@@ -22,6 +22,8 @@ _SHOWN = 100
 # What came of the notes, in words, by the names that `bring_in` counts by.
 _CAME_OF = {
     "created": "brought in",
+    "corrected": "corrected, as their documents have another text",
+    "changed": "left as they are, as they were changed here since they were exported",
     "merged": "merged into one that says the same",
     "there": "there already",
     "refused": "not taken, as it was forgotten before or is nothing but what was recalled here",
@@ -90,7 +92,7 @@ def import_memories(
     click.echo(
         "; ".join(f"{counts[name]:,} {word}" for name, word in _CAME_OF.items() if counts[name] or name == "created")
     )
-    if counts["created"]:
+    if counts["created"] or counts["corrected"]:
         click.echo("A running server makes their vectors, and so does `commonplace backfill`.")
 
 

@@ -53,6 +53,8 @@ def save() -> Response:
 def _said(counts: Counter[str]) -> str:
     """Return what became of all that the files had."""
     more = {
+        "corrected": "corrected, as their documents have another text",
+        "changed": "left as they are, as they were changed here since they were exported",
         "merged": "merged into what says the same",
         "there": "there already",
         "refused": "not taken, as it was forgotten before or is only what was recalled from here",
