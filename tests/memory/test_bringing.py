@@ -94,6 +94,11 @@ def test_many_come_in_as_one_and_progress_is_told(brought, texts):
     assert (told, len(texts())) == ([500, 500, 100], 1100)
 
 
+def test_what_another_space_has_is_not_there(brought, second_space):
+    brought("Rent is 900", space=second_space)
+    assert brought("Rent is 900") == {"there": 0, "created": 1}
+
+
 def test_what_others_have_is_not_there(brought, bobs_book, texts):
     bobs_book.write("Rent is 900")
     assert brought("Rent is 900") == {"there": 0, "created": 1}
