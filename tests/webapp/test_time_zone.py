@@ -9,6 +9,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 from api_agent import rows
+from api_facts import stated
 from flask import Flask
 from flask.testing import FlaskClient
 from pages_browser import at_browser, stored
@@ -60,6 +61,15 @@ def yesterday(ada) -> None:
 def test_yesterday_is_the_day_before_today_in_the_zone(agent, yesterday):
     assert agent.found("What did I note yesterday?") == ["Stars over the harbour", "The baker opened early"]
     assert agent.tool("query_memory", query="yesterday").json["metadata"]["count"] == 2
+
+
+def test_facts_of_yesterday_are_of_the_day_before_today_in_the_zone(agent, ada):
+    choose(ada, FAR_EAST)
+    for days, hour, where in ((2, 23.5, "Faro"), (1, 0.5, "Bern"), (1, 23.5, "Oslo")):
+        span = {"valid_from": at(FAR_EAST, hour, days), "valid_until": at(FAR_EAST, hour + 0.1, days)}
+        stated(agent, where, predicate="was in", **{name: moment.isoformat() for name, moment in span.items()})
+    found = agent.tool("fact_search", query="Where was Robin yesterday?").json["facts"]
+    assert [each["object"] for each in found] == ["Oslo", "Bern"]
 
 
 def test_without_a_zone_it_is_the_day_before_today_in_utc(agent, ada):

@@ -11,9 +11,10 @@ from uuid import UUID
 from pydantic import Field
 
 from memory.facts.facts import MOST, FactFilters, Statement
+from memory.time_zones import user_zone
 from retrieval.days import asked_beside
 from webapp.api.schemas import NOT_BLANK, Limit, Line, Moment, Share, described_as
-from webapp.context import runtime, utc_now, zone
+from webapp.context import credential, runtime, session, utc_now
 from webapp.facts import correct_fact, delete_fact, fact_json, recall_facts, state_fact
 from webapp.tools.base import MOST_RESULTS, WHICH_SPACE, Arguments, Tool, ToolResult, changes_in
 
@@ -99,8 +100,10 @@ def _times(arguments: FindArguments) -> Iterator[tuple[datetime, datetime | None
     if arguments.at is not None:
         yield arguments.at, None
         return
-    now = utc_now()
-    past = asked_beside.past_named(arguments.query, now.astimezone(zone())) if arguments.query else None
+    now, past = utc_now(), None
+    if arguments.query:
+        own = user_zone(session(), credential().user_id)
+        past = asked_beside.past_named(arguments.query, now.astimezone(own))
     if past is not None:
         yield past.start, past.end
     yield now, None
