@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 
 import pytest
-from api_agent import ENTRIES, NOBODYS_ID, Agent, add_space, embed, fields, waited_for
+from api_agent import ENTRIES, NOBODYS_ID, Agent, add_space, embed, fields, rows, waited_for
 
 from memory.spaces.spaces import lock_space
 
@@ -231,6 +231,18 @@ def test_incognito_reads_nothing_by_an_undo(agent, memory_id):
     agent.post("/v1/memory/incognito/start", {})
     for answer in (agent.post(f"{ENTRIES}/{memory_id}/{act}") for act in ("restore", "pin")):
         assert "bees" not in answer.text, answer.request.path
+
+
+@pytest.mark.parametrize("default", [False, True])
+def test_an_undo_in_incognito_brings_back_and_reads_nothing(agent, ada, memory_id, default):
+    agent.delete(f"{ENTRIES}/{memory_id}", undo="true")
+    if default:
+        agent.post("/v1/memory/settings", {"incognito_default": True})
+    else:
+        agent.post("/v1/memory/incognito/start", {})
+    answer = agent.post(f"{ENTRIES}/{memory_id}/restore")
+    assert (answer.status_code, answer.json) == (200, {"id": memory_id, "version": 1})
+    assert rows(ada, "SELECT text FROM memories") == [("Ada keeps bees on the roof",)]
 
 
 def test_what_waits_for_undo_is_out_of_every_read(agent, memory_id):

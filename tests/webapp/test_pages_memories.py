@@ -539,6 +539,17 @@ def test_memories_are_closed_while_incognito(reader: FlaskClient, ada) -> None:
         assert "Closed while incognito" in text
 
 
+def test_what_is_brought_back_while_incognito_is_not_shown(reader: FlaskClient, agent: Agent, ada) -> None:
+    memory = stored(ada, TEXT)
+    reader.post(f"/memories/{memory}/forget")
+    reader.post("/incognito/start")
+    answer = reader.post(f"/memories/{memory}/restore", headers=HTMX)
+    assert (answer.status_code, answer.headers.get("HX-Refresh"), TEXT in answer.text) == (204, "true", False)
+    page = reader.get("/memories").text
+    assert ("Brought back." in page, "Closed while incognito" in page) == (True, True)
+    assert agent.texts() == [TEXT]
+
+
 def test_nothing_is_pinned_while_incognito(reader: FlaskClient, ada) -> None:
     memory = stored(ada, TEXT)
     reader.post("/incognito/start")

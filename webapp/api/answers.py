@@ -108,7 +108,7 @@ class UnreadEntryAnswer(BaseModel):
 
 
 class ChangedEntryAnswer(RootModel[EntryAnswer | UnreadEntryAnswer]):
-    """A memory as it is now; to a token without the scope `read` its id and version alone."""
+    """A memory as it is now; in incognito, and to a token without the scope `read`, its id and version alone."""
 
 
 class PossibleUpdateAnswer(BaseModel):

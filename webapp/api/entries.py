@@ -56,6 +56,7 @@ from webapp.operations import (
     restore_version,
     scope_for,
     set_pin,
+    space_at,
     store,
 )
 from webapp.sources import NO_SOURCE, unknown_sources
@@ -232,8 +233,9 @@ def delete(path: EntryPath, query: DeleteQuery) -> Response:
 @bp.post("/<uuid:entry_id>/restore", summary="Undo a forgetting", responses={"200": ChangedEntryAnswer})
 @needs("forget")
 def undo(path: EntryPath) -> Response:
-    """Bring back what was forgotten with `undo=true` less than ten minutes ago."""
-    return jsonify(changed_json(bring_back(path.entry_id)))
+    """Bring back what was forgotten with `undo=true` less than ten minutes ago; in incognito its text is not told."""
+    entry = bring_back(path.entry_id)
+    return jsonify(changed_json(entry, closed=is_incognito(space_at(entry.memory.space_id))))
 
 
 @bp.post("/<uuid:entry_id>/pin", summary="Pin a memory", responses={"200": ChangedEntryAnswer})

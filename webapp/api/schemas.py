@@ -549,9 +549,13 @@ def entry_json(entry: Entry) -> dict[str, Any]:
     }
 
 
-def changed_json(entry: Entry) -> dict[str, Any]:
-    """Return a memory as it is shown to who has changed it: without what it says to who may not read."""
-    return entry_json(entry) if may_read() else {"id": str(entry.memory.id), "version": entry.memory.version}
+def changed_json(entry: Entry, *, closed: bool = False) -> dict[str, Any]:
+    """Return a memory as it is shown to who has changed it: without what it says to who may not read.
+
+    Nor does anybody to whom it is `closed` by incognito.
+    """
+    shown = may_read() and not closed
+    return entry_json(entry) if shown else {"id": str(entry.memory.id), "version": entry.memory.version}
 
 
 def token_json(token_id: UUID | None, token: Token | None) -> dict[str, Any] | None:

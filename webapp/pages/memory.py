@@ -18,7 +18,7 @@ from memory.ids import pack
 from memory.models import TYPES, Memory, Space
 from memory.reading.browse import Entry
 from webapp.context import credential, session, utc_now
-from webapp.htmx import render, swap_or_go, wants_fragment
+from webapp.htmx import refresh_or_go, render, swap_or_go, wants_fragment
 from webapp.operations import (
     bring_back,
     change,
@@ -133,9 +133,13 @@ def forget(memory_id: UUID) -> Response:
 def restore(memory_id: UUID) -> Response:
     """Undo a forgetting."""
     entry = bring_back(memory_id)
-    if not wants_fragment():
+    closed = is_incognito(space_at(entry.memory.space_id))
+    if closed or not wants_fragment():
         flash("Brought back.")
     back = _back(_own_page(memory_id))
+    if closed:
+        # What was forgotten before incognito began can be brought back, and is not read.
+        return refresh_or_go(back)
     return swap_or_go("memories/_row.html", back, entry=entry, place=place_before(), **beside_list())
 
 
