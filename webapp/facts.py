@@ -81,9 +81,7 @@ def recall_facts(space: str | None, filters: FactFilters, *, most: int) -> Recal
     Nothing is told of what a space with memory off holds.
     """
     scope = scope_for(space)
-    if is_incognito(scope):
-        return Recalled(skipped="incognito")
-    if scope and (why := skipped(scope)):
+    if why := skipped(scope):
         return Recalled(skipped=why)
     chosen = _within(filters, scope, silent_spaces)
     found = facts.facts_for(session(), credential().user_id, chosen, most=most + 1, now=utc_now())

@@ -110,11 +110,11 @@ def silent_spaces() -> frozenset[str]:
     return incognito_spaces().union(without_memory(session(), credential().user_id))
 
 
-def skipped(space: Space) -> str | None:
-    """Name the switch that keeps recall off here: `incognito` or `memory_off`; None when recall is on."""
+def skipped(space: Space | None) -> str | None:
+    """Name the switch that keeps recall off in a space, or in all: `incognito` or `memory_off`; None when it is on."""
     if is_incognito(space):
         return "incognito"
-    return None if space.memory_enabled else "memory_off"
+    return None if space is None or space.memory_enabled else "memory_off"
 
 
 def store(drafts: Sequence[Draft], space: str | None) -> list[Outcome]:

@@ -401,6 +401,28 @@ def test_who_asks_is_told_of_no_theme_that_only_a_space_with_memory_off_has(agen
     assert [{theme["slug"]: theme["memories"] for theme in themes} for themes in told] == wanted
 
 
+@pytest.mark.parametrize("switches", [{"memory_enabled": False}, {"incognito_default": True}])
+def test_a_switch_of_the_default_space_closes_no_theme_of_another(agent, ada, switches):
+    add_space(ada, "work")
+    agent.store("Work on bees", space="work", theme="hives")
+    agent.store("Love of bees", theme="love")
+    switch(agent, **switches)
+    told = [ask.json for ask in (agent.tool("memory_list_themes"), agent.get("/v1/memory/themes"))]
+    # With memory off, the list is its owner's.
+    wanted = [["hives"], ["hives", "love"] if "memory_enabled" in switches else ["hives"]]
+    assert [[theme["slug"] for theme in answer["themes"]] for answer in told] == wanted
+
+
+def test_memory_off_leaves_the_list_of_themes_of_a_space_to_its_owner(agent, ada):
+    work = add_space(ada, "work")
+    agent.store("Work on bees", space=work, theme="hives")
+    switch(agent, space=work, memory_enabled=False)
+    listed = agent.get("/v1/memory/themes", space=work).json
+    assert ([theme["slug"] for theme in listed["themes"]], "skipped" in listed) == (["hives"], False)
+    asked = Agent(agent.client, ada.new_token("read", space=work)).tool("memory_list_themes").json
+    assert asked == {"themes": [], "degraded": ["memory_off"]}
+
+
 def test_a_theme_that_the_space_alone_had_is_not_told_of_when_its_memory_is_forgotten(diary, ada):
     memory_id = rows(ada, "SELECT m.id FROM memories m JOIN spaces s ON s.id = m.space_id WHERE s.slug = 'diary'")[0][0]
     assert diary.delete(f"{ENTRIES}/{memory_id}").status_code == 200

@@ -288,7 +288,7 @@ class ThemesAnswer(BaseModel):
 
     themes: list[CountedThemeAnswer]
     next_cursor: str | None
-    skipped: str | None = Skipped
+    skipped: str | None = Closed
 
 
 class DeletedThemeAnswer(BaseModel):

@@ -48,9 +48,10 @@ from webapp.guards import in_session, needs, placed, recorded, require_scope
 from webapp.operations import (
     drop_theme,
     embeds,
-    implied_space,
     incognito_spaces,
+    is_incognito,
     refuse_in_incognito,
+    scope_for,
     skipped,
     space_for,
 )
@@ -149,13 +150,12 @@ def themes(query: ThemesQuery) -> Response:
     A token that is confined to one space is told the slugs alone, the names as they follow from them: what the owner
     calls and writes of a theme is said for all spaces.
     """
-    space = space_for(query.space)
-    if why := skipped(space):
-        return jsonify({"themes": [], "next_cursor": None, "skipped": why})
-    confined = space.id if query.space is not None else implied_space()
-    outside = incognito_spaces() if confined is None else ()
+    scope = scope_for(query.space)
+    if is_incognito(scope):
+        return jsonify({"themes": [], "next_cursor": None, "skipped": "incognito"})
+    only, outside = (scope.id, ()) if scope else (None, incognito_spaces())
     user_id = credential().user_id
-    page = page_themes(session(), user_id, space_id=confined, outside=outside, limit=query.limit, cursor=query.cursor)
+    page = page_themes(session(), user_id, space_id=only, outside=outside, limit=query.limit, cursor=query.cursor)
     shown = [{**_theme_json(theme), "memories": total} for theme, total in page.themes]
     return jsonify({"themes": shown, "next_cursor": page.next_cursor})
 

@@ -40,7 +40,7 @@ from webapp.api.schemas import (
 )
 from webapp.context import credential, session, zone
 from webapp.guards import may_read
-from webapp.operations import change, found_entry, implied_space, remove, silent_spaces, skipped, space_for, store
+from webapp.operations import change, found_entry, remove, scope_for, silent_spaces, skipped, store
 from webapp.recall import find
 from webapp.recording import hits_of, recalled
 from webapp.sources import NO_SOURCE, unknown_sources
@@ -278,11 +278,10 @@ def _delete(arguments: ItemArguments) -> ToolResult:
 
 
 def _list_themes(_arguments: NoArguments) -> ToolResult:
-    space = space_for(None)
-    if why := skipped(space):
+    scope = scope_for(None)
+    if why := skipped(scope):
         return ToolResult({"themes": [], "degraded": [why]}, {"degraded": [why]}, private=True)
-    only = implied_space()
-    outside = silent_spaces() if only is None else ()
+    only, outside = (scope.id, ()) if scope else (None, silent_spaces())
     rows = list_themes(session(), credential().user_id, space_id=only, outside=outside)
     themes = [{"slug": theme.slug, "display_name": named(theme)[0], "memories": total} for theme, total in rows]
     return ToolResult({"themes": themes}, {"count": len(themes)})
