@@ -7,7 +7,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, Field, RootModel
 
 from memory.preferences.document import Structured
-from webapp.api.answers import Moment, OutOfReach, Skipped
+from webapp.api.answers import Closed, Moment, OutOfReach
 
 
 class ProgressAnswer(BaseModel):
@@ -119,7 +119,7 @@ class PreferencesPromptAnswer(BaseModel):
     prompt: str
     token_count: int
     version: int | None
-    skipped: str | None = Skipped
+    skipped: str | None = Closed
     degraded: list[str] | None = Field(None, description="`database`: it was out of reach. Left out otherwise.")
     error: bool | None = OutOfReach
 

@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, Field, RootModel
 
-from webapp.api.answers import Moment, OutcomeAnswer, Skipped
+from webapp.api.answers import Closed, Moment, OutcomeAnswer
 from webapp.api.schemas import MemoryRole
 
 Unread = "null to a token without the scope `read`."
@@ -49,7 +49,7 @@ class ConversationsAnswer(BaseModel):
 
     conversations: list[FoundConversationAnswer]
     next_cursor: str | None
-    skipped: str | None = Skipped
+    skipped: str | None = Closed
 
 
 class DeletedConversationAnswer(BaseModel):

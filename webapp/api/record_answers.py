@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, Field
 
-from webapp.api.answers import Moment, Skipped, TokenAnswer
+from webapp.api.answers import Closed, Moment, TokenAnswer
 
 
 class OutlineAnswer(BaseModel):
@@ -42,7 +42,7 @@ class CallsAnswer(BaseModel):
 
     calls: list[CallAnswer]
     next_cursor: str | None
-    skipped: str | None = Skipped
+    skipped: str | None = Closed
 
 
 class PathAnswer(BaseModel):
@@ -57,7 +57,7 @@ class PathsAnswer(BaseModel):
     """Paths, in order."""
 
     paths: list[PathAnswer]
-    skipped: str | None = Skipped
+    skipped: str | None = Closed
 
 
 class ReportedCallAnswer(BaseModel):
