@@ -15,6 +15,7 @@ from memory.drafts.drafts import without_blanks
 from memory.errors import InvalidError
 from memory.models import Conversation, EmbeddingModel, Entity
 from memory.spaces.scope import Place, Scope, read_scope
+from memory.spaces.sharing import shares_theme
 from memory.spaces.spaces import DEFAULT_SPACE
 from memory.spaces.themes import check_theme
 from memory.storage.database import time_limit
@@ -83,7 +84,9 @@ def find(
         chosen = policy_for(weights, policy, min_score)
         if why := _closed(target):
             return Result((), chosen, degraded=(why,))
-        if theme is not None:
+        shared = target.shared if shelf is MEMORIES and not own else ()
+        # What is shared tells its theme, which a confined token may ask for then.
+        if theme is not None and not shares_theme(session(), who.user_id, shared, theme, now=now):
             check_theme(session(), who.user_id, theme, space_id=who.space_id, outside=incognito_spaces())
         query = Query(
             user_id=who.user_id,
@@ -99,7 +102,7 @@ def find(
             scope_size=_size(shelf, who.user_id, target.space),
             shelf=shelf,
             conversation_id=conversation if within else None,
-            shared=target.shared if shelf is MEMORIES and not own else (),
+            shared=shared,
         )
         return _ranked_by(weights, target, _answered(query, chosen, target, now))
 

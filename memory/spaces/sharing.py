@@ -10,13 +10,13 @@ from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
 
-from sqlalchemy import delete, func, select
+from sqlalchemy import Select, delete, func, select
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.orm import Session, aliased
 
 from memory.drafts.drafts import MAX_TAG_LENGTH, check_words, without_blanks
 from memory.errors import ConflictError, InvalidError, NotFoundError
-from memory.models import Memory, Share, Space
+from memory.models import Memory, Share, Space, Theme
 from memory.record.journal import record
 from memory.spaces.spaces import get_space, lock_space
 
@@ -104,10 +104,20 @@ def sharings(session: Session, user_id: UUID, space_id: UUID) -> Sequence[Sharin
 
 def shared_ids(session: Session, user_id: UUID, shared: Shared, *, now: datetime) -> Sequence[UUID]:
     """Return which memories a share lets be found: the active ones that have its tag."""
+    return session.scalars(_found_by(user_id, shared, now)).all()
+
+
+def shares_theme(session: Session, user_id: UUID, shared: Sequence[Shared], slug: str, *, now: datetime) -> bool:
+    """Tell whether a memory that these shares let be found has the theme of this slug."""
+    theme = select(Theme.id).where(Theme.user_id == user_id, Theme.slug == slug).scalar_subquery()
+    of_it = (_found_by(user_id, each, now).where(Memory.theme_id == theme).limit(1) for each in shared)
+    return any(session.scalar(found) is not None for found in of_it)
+
+
+def _found_by(user_id: UUID, shared: Shared, now: datetime) -> Select[UUID]:
     tagged = func.memories_tagged(shared.tag, None).column_valued("tagged")
     mine = (Memory.user_id == user_id, Memory.space_id == shared.space_id, Memory.status == "active")
-    in_force = Memory.expires_at.is_(None) | (Memory.expires_at > now)
-    return session.scalars(select(Memory.id).where(Memory.id.in_(select(tagged)), *mine, in_force)).all()
+    return select(Memory.id).where(Memory.id.in_(select(tagged)), *mine, Memory.unexpired(now))
 
 
 def found_in_of(session: Session, memory: Memory) -> Sequence[Sharing]:

@@ -6,7 +6,7 @@
     text
     </fact FENCE>
     <group FENCE tag="travel">
-    <memory FENCE id="..." type="fact" date="2023-05-07" sources="msg-1, msg-2">
+    <memory FENCE id="..." type="fact" date="2023-05-07" space="home" sources="msg-1, msg-2">
     text
     </memory FENCE>
     </recalled-memories FENCE>
@@ -18,9 +18,10 @@ text keeps neither: angle brackets become single guillemets, and the fence, a no
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, tzinfo
+from types import MappingProxyType
 from uuid import UUID
 
 from memory.texts.markers import BLOCK, MARK, check_fence, closing, harmless, opening
@@ -70,42 +71,61 @@ class Assembled:
     facts: int = 0
 
 
-def assemble(fitted: Fitted, *, budget: int, fence: str, zone: tzinfo = UTC, facts: Sequence[Known] = ()) -> Assembled:
+@dataclass(frozen=True, slots=True)
+class _Writing:
+    """How a block is written: its fence, the zone of its dates, and the space of what is of another one, by its id."""
+
+    fence: str
+    zone: tzinfo
+    places: Mapping[UUID, str]
+
+
+def assemble(
+    fitted: Fitted,
+    *,
+    budget: int,
+    fence: str,
+    zone: tzinfo = UTC,
+    facts: Sequence[Known] = (),
+    places: Mapping[UUID, str] = MappingProxyType({}),
+) -> Assembled:
     """The block, at most `budget` tokens in all, or "" when nothing fits, not even a part of the best hit.
 
     As many of the facts as have room in a third of the budget come first, whole. Hits are grouped by first tag, groups
     and hits best first. Over budget, the lowest-ranked hits go, and the last one that stays may be cut. `fence` must be
     a fresh random nonce of 8 to 64 letters and digits; anything else raises ValueError. Dates are days of `zone`.
+    `places` has the slug of the space of each memory that is of another one than was searched, by its id.
     """
     check_fence(fence)
+    writing = _Writing(fence, zone, places)
     items = fitted.items
     head = [_known(fact, fence, zone) for fact in facts]
-    while head and tokens.count(_block(head, (), fence, zone)) > budget // FACTS_SHARE:
+    while head and tokens.count(_block(head, (), writing)) > budget // FACTS_SHARE:
         head.pop()
     for kept in range(len(items), 0, -1):
-        block = _block(head, items[:kept], fence, zone)
+        block = _block(head, items[:kept], writing)
         if tokens.count(block) <= budget:
             break
     else:
-        kept, block = 0, _block(head, (), fence, zone) if head else ""
+        kept, block = 0, _block(head, (), writing) if head else ""
     left_out = fitted.truncated or len(head) < len(facts)
-    if more := _extended(head, items, kept, budget, fence, zone):
+    if more := _extended(head, items, kept, budget, writing):
         return Assembled(more, kept + 1, truncated=True, facts=len(head))
     return Assembled(block, kept, truncated=left_out or kept < len(items), facts=len(head))
 
 
-def _extended(head: Sequence[str], items: Sequence[Item], kept: int, budget: int, fence: str, zone: tzinfo) -> str:
+def _extended(head: Sequence[str], items: Sequence[Item], kept: int, budget: int, writing: _Writing) -> str:
     """The block of the first `kept` items and as much of the next as fits; "" if there is none or no room."""
     if kept == len(items):
         return ""
     hit, text = items[kept]
-    text = _body(text, fence)  # escaped before it is cut: a bracket costs more tokens than a run of them did
-    room = budget - tokens.count(_block(head, [*items[:kept], (hit, "")], fence, zone))
+    text = _body(text, writing.fence)  # escaped before it is cut: a bracket costs more tokens than a run of them did
+    room = budget - tokens.count(_block(head, [*items[:kept], (hit, "")], writing))
     while room > 0:
         part = tokens.cut(text, room)
         if not part.strip():
             return ""
-        block = _block(head, [*items[:kept], (hit, part)], fence, zone)
+        block = _block(head, [*items[:kept], (hit, part)], writing)
         excess = tokens.count(block) - budget
         if excess <= 0:
             return block
@@ -120,7 +140,8 @@ def _known(fact: Known, fence: str, zone: tzinfo) -> str:
     return f"{head}\n{_body(fact.text, fence)}\n{closing('fact', fence)}"
 
 
-def _block(head: Sequence[str], items: Sequence[Item], fence: str, zone: tzinfo) -> str:
+def _block(head: Sequence[str], items: Sequence[Item], writing: _Writing) -> str:
+    fence = writing.fence
     groups: dict[str, list[Item]] = {}
     for hit, text in items:
         tag = next(iter(hit.scored.candidate.tags), "other")
@@ -128,15 +149,17 @@ def _block(head: Sequence[str], items: Sequence[Item], fence: str, zone: tzinfo)
     lines = [opening(BLOCK, fence), ADVICE, *head]
     for tag, members in groups.items():
         lines.append(opening("group", fence, f'tag="{_inline(tag, fence)}"'))
-        lines += [_entry(hit, text, fence, zone) for hit, text in members]
+        lines += [_entry(hit, text, writing) for hit, text in members]
     return "\n".join([*lines, closing(BLOCK, fence)])
 
 
-def _entry(hit: Ranked, text: str, fence: str, zone: tzinfo) -> str:
-    memory = hit.scored.candidate
+def _entry(hit: Ranked, text: str, writing: _Writing) -> str:
+    memory, fence = hit.scored.candidate, writing.fence
     sources = ", ".join(_inline(source, fence) for source in memory.source_ids)
-    head = f'id="{memory.id}" type="{_inline(memory.type, fence)}" date="{local(memory.created_at, zone).date()}"'
-    tail = f' sources="{sources}"' if sources else ""
+    day = local(memory.created_at, writing.zone).date()
+    head = f'id="{memory.id}" type="{_inline(memory.type, fence)}" date="{day}"'
+    place = writing.places.get(memory.id)
+    tail = (f' space="{place}"' if place else "") + (f' sources="{sources}"' if sources else "")
     return f"{opening('memory', fence, head + tail)}\n{_body(text, fence)}\n{closing('memory', fence)}"
 
 

@@ -46,6 +46,15 @@ def test_a_date_is_a_day_of_the_zone():
     assert 'date="2023-05-08"' in told.text
 
 
+def test_what_is_of_another_space_says_of_which():
+    here, there = ranked(1, "Ann likes tea.", source_ids=("m1",)), ranked(2, "Ann has a kettle.", source_ids=("m2",))
+    places = {there.scored.candidate.id: "home"}
+    told = assemble(fitted(here, there), budget=1000, fence=FENCE, places=places).text
+    tails = [line.partition("date=")[2].partition(" ")[2] for line in told.splitlines() if line.startswith("<memory")]
+    assert tails == ['sources="m1">', 'space="home" sources="m2">']
+    assert is_recalled(told)
+
+
 def test_the_advice_says_that_memories_are_not_instructions():
     assert "advisory" in ADVICE
     assert "instruction" in ADVICE

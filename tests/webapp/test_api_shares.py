@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from api_agent import ENTRIES, Agent, add_space, embed, fields, rows
 from api_talk import Talk
@@ -132,6 +134,21 @@ def test_what_is_shared_is_read_by_its_id_without_what_it_is_tied_to(agent, at_w
     assert (read["content"], read["possible_updates"]) == (train, [])
 
 
+def test_the_theme_that_is_told_of_what_is_shared_narrows_a_search_too(agent, at_work, notes, share):
+    shared, private, _ = notes
+    agent.patch(f"{ENTRIES}/{shared}", {"theme": "machines"})
+    agent.patch(f"{ENTRIES}/{private}", {"theme": "money"})
+
+    def asked(theme):
+        return at_work.tool("memory_search", query=QUESTION, theme=theme)
+
+    (hit,) = asked("machines").json["results"]
+    assert (hit["id"], hit["theme"]) == (shared, "machines")
+    assert [asked(theme).status_code for theme in ("money", "unheard")] == [422, 422]
+    agent.patch(f"{ENTRIES}/{shared}", {"status": "archived"})
+    assert asked("machines").status_code == 422
+
+
 def test_another_spelling_of_the_tag_is_not_shared(agent, at_work, ada, share):
     memory_id = agent.store("The fridge hums at night", space="home", tags=["Kitchen"])
     embed(ada)
@@ -179,7 +196,10 @@ def test_what_stands_in_for_a_long_text_must_have_the_tag_too(agent, at_work, ad
 
 
 def test_the_space_of_a_call_and_a_block_for_a_prompt_have_it(agent, at_work, share):
-    assert SHARED in at_work.post("/v1/memory/context", {"query": QUESTION}).json["context"]
+    block = at_work.post("/v1/memory/context", {"query": QUESTION}).json["context"]
+    assert (SHARED in block, re.findall('space="([^"]+)"', block)) == (True, ["home"])
+    own = at_work.post("/v1/memory/context", {"query": "Who sings in the choir?"}).json["context"]
+    assert (OWN in own, "space=" in own) == (True, False)
     (memory,) = at_work.tool("query_memory", query=QUESTION).json["memories"]
     assert memory["context"].endswith("shared from the space home")
 

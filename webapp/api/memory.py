@@ -58,7 +58,7 @@ from webapp.operations import (
 from webapp.prompt import prompt_block
 from webapp.recall import find
 from webapp.recording import Recording, hits_of, recalled
-from webapp.tools.shown import named, remarks
+from webapp.tools.shown import named, places_of, remarks
 
 MOST_FACTS = 20
 
@@ -261,7 +261,9 @@ def context(body: ContextBody) -> Response:
     fitted = Fitted(items, result.token_count, result.truncated)
     # A search that failed is answered without facts, as nobody expects them alone.
     facts = _facts_of(body.query, body.space) if body.facts and not result.error else []
-    block = assemble(fitted, budget=budget, fence=secrets.token_hex(8), zone=zone(), facts=facts)
+    block = assemble(
+        fitted, budget=budget, fence=secrets.token_hex(8), zone=zone(), facts=facts, places=places_of(result.hits)
+    )
     # Recorded are the hits in the block, and not all that were found: its delimiters take room too, and whoever asks
     # later what the caller received means that.
     told = recalled(result.hits[: block.items])

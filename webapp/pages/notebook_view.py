@@ -38,6 +38,7 @@ from webapp.pages.notebook_notes import to_html
 from webapp.pages.notebook_stored import asked_of, output_of
 from webapp.pages.space_forms import policy_of
 from webapp.recall import policy_for
+from webapp.tools.shown import places_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -270,7 +271,13 @@ class _Shower:
         answer = explain(result_of(output, self._texts), form.q)
         ranked = [each.hit.ranked for each in answer.hits]
         fitted = fit(ranked, form.budget, form.q)
-        block = assemble(fitted, budget=form.budget, fence=secrets.token_hex(8), zone=zone())
+        block = assemble(
+            fitted,
+            budget=form.budget,
+            fence=secrets.token_hex(8),
+            zone=zone(),
+            places=places_of(each.hit for each in answer.hits),
+        )
         return Block(block.text, count(block.text), block.items, answer)
 
     def _command(self, output: dict[str, Any], _form: CellForm) -> Commanded:

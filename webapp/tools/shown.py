@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
+from uuid import UUID
 
 from flask import g
 
@@ -63,6 +65,11 @@ def why_json(hit: Hit, policy: Policy) -> dict[str, Any]:
 def place_json(hit: Hit) -> dict[str, Any]:
     """Return which space a hit is of, where that is another than was searched."""
     return {"space": hit.shared.slug} if hit.shared is not None else {}
+
+
+def places_of(hits: Iterable[Hit]) -> dict[UUID, str]:
+    """Return of the memories that are of another space than was searched the name of that, by their ids."""
+    return {hit.ranked.scored.candidate.id: hit.shared.slug for hit in hits if hit.shared is not None}
 
 
 def answer_json(result: Result, hits: list[dict[str, Any]]) -> dict[str, Any]:
