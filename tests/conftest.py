@@ -36,9 +36,9 @@ from memory.embedding.bundled import MINILM
 from memory.embedding.models import active_model, note_success
 from memory.embedding.queue import Made, claim, store
 from memory.ids import new_id
-from memory.models import User
+from memory.models import DEFAULT_SPACE, User
 from memory.server.embedded import EmbeddedServer
-from memory.spaces.spaces import DEFAULT_SPACE, create_space
+from memory.spaces.spaces import create_space
 from memory.storage.database import make_engine, user_session
 from retrieval.policy import Policy
 from retrieval.reading.reading import Reader, shared_reader

@@ -20,8 +20,7 @@ from memory.messages.drafts import MessageDraft
 from memory.messages.history import Offered
 from memory.messages.messages import Appended, Scribe
 from memory.messages.told_calls import Teller
-from memory.models import Conversation
-from memory.spaces.spaces import DEFAULT_SPACE
+from memory.models import DEFAULT_SPACE, Conversation
 from memory.transfer.bringing_chats import bring_in_chat
 from memory.transfer.chat_files import Chat
 from retrieval.words.tokens import count

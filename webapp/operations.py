@@ -16,12 +16,12 @@ from memory.drafts.prepared import prepare
 from memory.errors import InvalidError, NotFoundError, RefusedError
 from memory.forgetting.forget import Forgetting, forget
 from memory.forgetting.restore import Restorable, list_restorable, restore
-from memory.models import Space
+from memory.models import DEFAULT_SPACE, Space
 from memory.reading.browse import Entry, get_entry
 from memory.record.journal import record
 from memory.spaces import incognito
 from memory.spaces.scope import read_scope
-from memory.spaces.spaces import DEFAULT_SPACE, get_space, lock_space_of, without_memory
+from memory.spaces.spaces import get_space, lock_space_of, without_memory
 from memory.spaces.themes import delete_theme
 from memory.transfer.bringing import bring_in
 from memory.writing import edit

@@ -13,10 +13,9 @@ from sqlalchemy import func, select
 
 from memory.drafts.drafts import without_blanks
 from memory.errors import InvalidError
-from memory.models import Conversation, EmbeddingModel, Entity
+from memory.models import DEFAULT_SPACE, Conversation, EmbeddingModel, Entity
 from memory.spaces.scope import Place, Scope, read_scope
 from memory.spaces.sharing import shares_theme
-from memory.spaces.spaces import DEFAULT_SPACE
 from memory.spaces.themes import check_theme
 from memory.storage.database import time_limit
 from memory.storage.shelves import ENTITIES, EPISODES, MEMORIES, Shelf

@@ -19,9 +19,9 @@ from sqlalchemy.orm import Session
 
 from memory.errors import ConflictError, InvalidError, NotFoundError
 from memory.ids import new_id
-from memory.models import AuditEvent, Token, User
+from memory.models import DEFAULT_SPACE, AuditEvent, Token, User
 from memory.record.journal import record
-from memory.spaces.spaces import DEFAULT_SPACE, create_space, get_space
+from memory.spaces.spaces import create_space, get_space
 from memory.storage.database import act_as
 from memory.storage.driver import fetch
 from memory.storage.unsynchronised import run_unsynchronised

@@ -23,9 +23,9 @@ from memory.enrichment.mentions import Origin, mention
 from memory.enrichment.propose import LARGEST_SCAN, propose_tags, propose_updates
 from memory.enrichment.read import read_texts
 from memory.enrichment.waiting import Item, waiting_items
-from memory.models import Conversation, Episode, Memory, Space
+from memory.models import DEFAULT_SPACE, Conversation, Episode, Memory, Space
 from memory.remote.llm import ChatModel
-from memory.spaces.spaces import DEFAULT_SPACE, lock_spaces
+from memory.spaces.spaces import lock_spaces
 from memory.storage.database import user_session
 
 logger = logging.getLogger(__name__)

@@ -13,7 +13,7 @@ from sqlalchemy import text as sql
 from sqlalchemy.orm import Session
 
 from memory.drafts.recalled import authored
-from memory.spaces.spaces import DEFAULT_SPACE
+from memory.models import DEFAULT_SPACE
 
 
 @dataclass(frozen=True, slots=True)

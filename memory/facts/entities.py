@@ -16,9 +16,9 @@ from sqlalchemy.orm import Session
 from memory.cursors import check_limit
 from memory.enrichment.findings import name_key
 from memory.errors import InvalidError, NotFoundError
-from memory.models import Conversation, Entity, EntityMention, Episode, Memory, Message, Space
+from memory.models import DEFAULT_SPACE, Conversation, Entity, EntityMention, Episode, Memory, Message, Space
 from memory.record.journal import record
-from memory.spaces.spaces import DEFAULT_SPACE, get_space, lock_spaces
+from memory.spaces.spaces import get_space, lock_spaces
 
 LARGEST_PAGE = 200
 

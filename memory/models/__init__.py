@@ -1,6 +1,6 @@
 """The tables. Importing this package registers all of them on `Base.metadata`."""
 
-from memory.models.accounts import Share, Space, Theme, Token, User
+from memory.models.accounts import DEFAULT_SPACE, Share, Space, Theme, Token, User
 from memory.models.base import Base
 from memory.models.conversations import (
     Conversation,
@@ -31,6 +31,7 @@ from memory.models.revisions import Revision, Wording
 from memory.models.system import ModelFailure, RateCount, Total
 
 __all__ = [
+    "DEFAULT_SPACE",
     "KINDS",
     "ROLES",
     "STATUSES",

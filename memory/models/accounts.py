@@ -26,6 +26,10 @@ class User(Base):
     disabled_at: Mapped[Moment | None]
 
 
+# The pool that every user has: whatever names no space is in it.
+DEFAULT_SPACE = "default"
+
+
 class Space(Base):
     """A namespace. `documents` and `tokens` count active memories and their words, kept by a trigger for BM25.
 

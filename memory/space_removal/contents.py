@@ -18,9 +18,21 @@ from memory.errors import InvalidError
 from memory.ids import among
 from memory.keys import Keys
 from memory.lineage.summing_up import summaries_naming
-from memory.models import STATUSES, Conversation, Entity, Fact, Forgotten, Memory, Message, Share, Space, Token
+from memory.models import (
+    DEFAULT_SPACE,
+    STATUSES,
+    Conversation,
+    Entity,
+    Fact,
+    Forgotten,
+    Memory,
+    Message,
+    Share,
+    Space,
+    Token,
+)
 from memory.redaction.tombstones import Graveyard, graveyard, undo_ends
-from memory.spaces.spaces import DEFAULT_SPACE, get_space
+from memory.spaces.spaces import get_space
 
 Plans = dict[str, dict[str, int]]
 _OF_ENTITIES = {"entities_dropped", "entities_moved"}

@@ -22,6 +22,7 @@ from memory.ids import among
 from memory.keys import Keys
 from memory.lineage.summing_up import summaries_naming
 from memory.models import (
+    DEFAULT_SPACE,
     Conversation,
     Entity,
     EntityMention,
@@ -37,7 +38,7 @@ from memory.redaction.tombstones import Graveyard, graveyard
 from memory.space_removal.contents import Inside, barred, count, look, summaries_elsewhere, taker, unpurged
 from memory.space_removal.merge import merge_twins
 from memory.spaces.capacity import enforce_capacity
-from memory.spaces.spaces import DEFAULT_SPACE, get_space, list_spaces, lock_spaces, lock_spaces_of
+from memory.spaces.spaces import get_space, list_spaces, lock_spaces, lock_spaces_of
 from memory.storage.unsynchronised import run_unsynchronised
 
 CHOICES = ("move", "archive", "forget")

@@ -16,11 +16,10 @@ from sqlalchemy.orm import Session
 
 from memory.errors import ConflictError, InvalidError, NotFoundError
 from memory.ids import among
-from memory.models import Memory, Space
+from memory.models import DEFAULT_SPACE, Memory, Space
 from memory.record.journal import record
 from memory.spaces.incognito import follow_defaults
 
-DEFAULT_SPACE = "default"
 LONGEST_RETENTION = 36_500  # days
 _ATTEMPTS = 5
 # Among more spaces than these nobody looks for one by eye.

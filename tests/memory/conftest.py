@@ -25,9 +25,9 @@ from memory.embedding.providers import Providers, System
 from memory.enrichment.enrich import MODEL_BATCH
 from memory.forgetting.forget import forget
 from memory.ids import new_id
-from memory.models import User
+from memory.models import DEFAULT_SPACE, User
 from memory.server.embedded import EmbeddedServer
-from memory.spaces.spaces import DEFAULT_SPACE, create_space
+from memory.spaces.spaces import create_space
 from memory.storage.database import make_engine, user_session
 from memory.writing.edit import update
 

@@ -16,9 +16,9 @@ from pages_markup import problems_of
 from sqlalchemy import update
 from werkzeug.test import TestResponse
 
-from memory.models import Space
+from memory.models import DEFAULT_SPACE, Space
 from memory.remote.llm import ChatModel
-from memory.spaces.spaces import DEFAULT_SPACE, slug_of
+from memory.spaces.spaces import slug_of
 from tasks.runtime import Runtime
 from webapp.pages.space_forms import fates
 

@@ -20,7 +20,7 @@ from memory.facts.entities import (
     list_mentions,
     retag_entity,
 )
-from memory.spaces.spaces import DEFAULT_SPACE
+from memory.models import DEFAULT_SPACE
 from tasks.embedding import nudge
 from webapp.api.answers import DeletedAnswer, EntitiesAnswer, MovedEntityAnswer, WholeEntityAnswer
 from webapp.api.blueprint import api_blueprint

@@ -11,12 +11,12 @@ from flask import Response, abort, jsonify, make_response
 from pydantic import Field
 
 from memory.errors import InvalidError
-from memory.models import Space
+from memory.models import DEFAULT_SPACE, Space
 from memory.space_removal.contents import contents_of
 from memory.space_removal.removal import remove_space
 from memory.spaces.capacity import beyond
 from memory.spaces.sharing import Sharing, share, sharings, unshare
-from memory.spaces.spaces import DEFAULT_SPACE, create_space, page_spaces, update_space
+from memory.spaces.spaces import create_space, page_spaces, update_space
 from retrieval.policy import NAMED, policy_from
 from webapp.api.answers import (
     ContentsAnswer,

@@ -12,7 +12,7 @@ from tqdm import tqdm
 from memory.clock import utc_now
 from memory.ids import new_id
 from memory.messages.messages import Scribe
-from memory.spaces.spaces import DEFAULT_SPACE
+from memory.models import DEFAULT_SPACE
 from memory.storage.database import user_session
 from memory.transfer.bringing_chats import bring_in_chat, latest_first
 from memory.transfer.chat_files import Chat, chats_of

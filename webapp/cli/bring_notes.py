@@ -10,7 +10,7 @@ from tqdm import tqdm
 
 from memory.clock import utc_now
 from memory.drafts.drafts import Draft
-from memory.spaces.spaces import DEFAULT_SPACE
+from memory.models import DEFAULT_SPACE
 from memory.storage.database import user_session
 from memory.transfer.bringing import bring_in, gone
 from memory.transfer.notes_files import drafts_of, files_in

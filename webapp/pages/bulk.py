@@ -22,11 +22,11 @@ from memory.forgetting.forget import UNDO_WINDOW
 from memory.forgetting.restore import sources_first
 from memory.ids import among, pack, unpack
 from memory.lineage.writers import find_tokens
-from memory.models import Memory, Space, Token
+from memory.models import DEFAULT_SPACE, Memory, Space, Token
 from memory.portions import portions
 from memory.reading.browse import list_ids
 from memory.record.audit import done_at
-from memory.spaces.spaces import DEFAULT_SPACE, lock_spaces
+from memory.spaces.spaces import lock_spaces
 from memory.writing import bulk
 from tasks.embedding import nudge
 from webapp.api.schemas import Line

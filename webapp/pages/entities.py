@@ -25,8 +25,8 @@ from memory.facts.entities import (
     list_mentions,
     retag_entity,
 )
-from memory.models import Entity, Space
-from memory.spaces.spaces import DEFAULT_SPACE, SpaceOffer, offer_spaces
+from memory.models import DEFAULT_SPACE, Entity, Space
+from memory.spaces.spaces import SpaceOffer, offer_spaces
 from tasks.embedding import nudge
 from webapp.api.schemas import Line
 from webapp.context import credential, session, utc_now

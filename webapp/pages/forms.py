@@ -15,8 +15,8 @@ from werkzeug.datastructures import MultiDict
 
 from memory.drafts.drafts import MAX_TAG_LENGTH, Draft
 from memory.errors import InvalidError
+from memory.models import DEFAULT_SPACE
 from memory.reading.browse import Filters, Order
-from memory.spaces.spaces import DEFAULT_SPACE
 from retrieval.days.dates import local, midnight
 from webapp.api.schemas import EmbeddingState, Limit, Line, MemoryStatus, MemoryType, Question
 from webapp.context import utc_now, zone

@@ -12,11 +12,11 @@ from pydantic import ValidationError
 
 from memory.errors import InvalidError, NotFoundError
 from memory.forgetting.forget import UNDO_WINDOW
-from memory.models import Cell
+from memory.models import DEFAULT_SPACE, Cell
 from memory.notebooks import cells
 from memory.notebooks.marks import mark_right, unmark
 from memory.notebooks.notebooks import get_notebook
-from memory.spaces.spaces import DEFAULT_SPACE, update_space
+from memory.spaces.spaces import update_space
 from retrieval.policy import PolicyError
 from webapp.context import credential, session, utc_now
 from webapp.htmx import done_or_go, refresh_or_go, swap_or_go, wants_fragment

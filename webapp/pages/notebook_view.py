@@ -14,14 +14,13 @@ from markupsafe import Markup
 
 from memory.drafts.importance import Term
 from memory.errors import InvalidError
-from memory.models import Cell, Notebook
+from memory.models import DEFAULT_SPACE, Cell, Notebook
 from memory.notebooks.cells import list_cells
 from memory.notebooks.marks import marked
 from memory.reading.browse import Entry, get_entry
 from memory.redaction.blanking import title_of
 from memory.redaction.redaction import REDACTED, Secrets, secrets_of
 from memory.remote.credentials import credentials_in
-from memory.spaces.spaces import DEFAULT_SPACE
 from memory.texts.fingerprints import normalise
 from memory.writing.trace import Neighbour, Outcome, Trace
 from retrieval.policy import Policy, PolicyError

@@ -6,8 +6,9 @@ from http import HTTPStatus
 
 from flask import Response, flash, make_response, redirect, request, url_for
 
+from memory.models import DEFAULT_SPACE
 from memory.spaces import incognito
-from memory.spaces.spaces import DEFAULT_SPACE, update_space
+from memory.spaces.spaces import update_space
 from webapp.context import credential, session, utc_now
 from webapp.pages.visitor import guarded, local_path
 

@@ -14,11 +14,11 @@ from sqlalchemy import select
 from memory.accounts.accounts import list_tokens
 from memory.conversations.said import said_words
 from memory.lineage.summing_up import summed_up
-from memory.models import Memory, PossibleUpdate, Space, Theme, Token
+from memory.models import DEFAULT_SPACE, Memory, PossibleUpdate, Space, Theme, Token
 from memory.reading.browse import Entry, Filters, Page, get_entry, list_counted, list_ids, possible_updates
 from memory.remote.credentials import credentials_in
 from memory.spaces.sharing import Sharing, found_in_of
-from memory.spaces.spaces import DEFAULT_SPACE, SpaceOffer, offer_spaces
+from memory.spaces.spaces import SpaceOffer, offer_spaces
 from memory.spaces.themes import check_theme, list_themes
 from memory.writing.trace import Neighbour, Outcome
 from retrieval.lookup.elsewhere import spaces_with_words

@@ -9,8 +9,7 @@ from flask import Response, request, url_for
 from flask import session as cookie
 
 from memory.errors import ConflictError
-from memory.models import TYPES
-from memory.spaces.spaces import DEFAULT_SPACE
+from memory.models import DEFAULT_SPACE, TYPES
 from retrieval.policy import NAMED, PolicyError
 from retrieval.query import LARGEST_LIMIT, Result
 from webapp.context import runtime, session

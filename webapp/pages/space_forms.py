@@ -11,10 +11,10 @@ from sqlalchemy import func, select
 
 from memory.drafts.drafts import MAX_TAG_LENGTH
 from memory.errors import InvalidError
-from memory.models import Conversation, Space
+from memory.models import DEFAULT_SPACE, Conversation, Space
 from memory.space_removal.contents import Contents
 from memory.spaces.sharing import Shared, Sharing, shared_ids, sharings
-from memory.spaces.spaces import DEFAULT_SPACE, LONGEST_RETENTION, slug_of
+from memory.spaces.spaces import LONGEST_RETENTION, slug_of
 from retrieval.policy import Fusion, Policy, PolicyError
 from webapp.api.schemas import Line
 from webapp.context import credential, session, utc_now

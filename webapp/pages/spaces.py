@@ -12,12 +12,12 @@ from flask import Response, flash, make_response, redirect, render_template, req
 from pydantic import ValidationError
 
 from memory.errors import ConflictError, InvalidError, NotFoundError, RefusedError
-from memory.models import Space
+from memory.models import DEFAULT_SPACE, Space
 from memory.space_removal.contents import contents_of
 from memory.space_removal.removal import remove_space
 from memory.spaces.capacity import beyond
 from memory.spaces.sharing import Sharing, share, unshare
-from memory.spaces.spaces import DEFAULT_SPACE, create_space, page_spaces, update_space
+from memory.spaces.spaces import create_space, page_spaces, update_space
 from retrieval.policy import FUSIONS, PolicyError
 from webapp.context import credential, runtime, session, utc_now
 from webapp.htmx import render, wants_fragment

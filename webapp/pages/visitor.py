@@ -15,8 +15,7 @@ from sqlalchemy import exists, select
 from werkzeug.exceptions import RequestEntityTooLarge
 
 from memory.accounts.accounts import Credential, end_session, is_ended
-from memory.models import EmbeddingModel, Space, User
-from memory.spaces.spaces import DEFAULT_SPACE
+from memory.models import DEFAULT_SPACE, EmbeddingModel, Space, User
 from memory.storage.database import act_as
 from memory.time_zones import chosen_zone, zone_of
 from webapp.context import credential, runtime, session, utc_now

@@ -10,8 +10,7 @@ from pydantic import Field
 from sqlalchemy import select
 
 from memory.facts.entities import in_force
-from memory.models import Conversation, Entity, Space
-from memory.spaces.spaces import DEFAULT_SPACE
+from memory.models import DEFAULT_SPACE, Conversation, Entity, Space
 from memory.storage.shelves import ENTITIES
 from retrieval.policy import Policy
 from retrieval.query import Hit, Result
