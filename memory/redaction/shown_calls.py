@@ -11,10 +11,14 @@ from uuid import UUID
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
+from memory.commands.trail import TOOL as COMMAND
 from memory.lineage.writers import find_tokens
-from memory.models import Conversation, Entity, Fact, Memory, Space, Token, ToolCall
+from memory.models import DEFAULT_SPACE, Conversation, Entity, Fact, Memory, Space, Token, ToolCall
 from memory.redaction.fact_texts import with_facts
 from memory.redaction.redaction import REDACTED, UNNAMED, Secrets, secrets_of
+
+# Tools that look into all open spaces where they are told of none; others look into the pool.
+_OF_ALL = frozenset({"fact_search"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,10 +89,22 @@ def _made_in(
 
     def is_inside(call: ToolCall) -> bool:
         token = tokens.get(call.token_id)
-        said = call.origin == "server" and isinstance(call.arguments, dict) and call.arguments.get("space") in slugs
+        confined = token is not None and token.space_id is not None
+        said = _said_space(call, pooled=not confined) in slugs
         return said or (token is not None and token.space_id in spaces) or not inside.isdisjoint(named[call.id])
 
     return {call.id for call in calls if is_inside(call)}
+
+
+def _said_space(call: ToolCall, *, pooled: bool) -> str | None:
+    """Return the slug of the space that a call of ours named, or the pool where it asked that by naming none."""
+    if call.origin != "server" or not isinstance(call.arguments, dict):
+        return None
+    elsewhere = call.conversation_id is not None or _asked_in(call) is not None or call.tool in _OF_ALL
+    asks = call.operation == "search" or call.tool == COMMAND
+    pool = DEFAULT_SPACE if pooled and asks and not elsewhere else None
+    said = call.arguments.get("space")
+    return said if isinstance(said, str) else pool
 
 
 def _asked_in(call: ToolCall) -> UUID | None:

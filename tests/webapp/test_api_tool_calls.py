@@ -180,6 +180,29 @@ def test_a_call_for_a_space_tells_nothing_once_that_is_incognito(agent, ada):
     assert [(kept["arguments"], kept["error"], kept["query_hash"]) for kept in listed(agent)] == [({}, None, None)] * 2
 
 
+def test_what_was_asked_in_the_pool_is_not_told_once_that_is_incognito(agent, ada):
+    work = add_space(ada, "work")
+    talk, _ = converse(ada, work)
+    hidden = [
+        ("/v1/tools/memory_search", {"query": "swarm"}),
+        ("/v1/tools/query_memory", {"query": "swarm"}),
+        ("/v1/tools/episode_search", {"query": "swarm"}),
+        ("/v1/memory/context", {"query": "swarm"}),
+        ("/v1/command", {"text": "what do you remember about the swarm"}),
+        ("/v1/command", {"text": "forget what I said about the swarm"}),
+    ]
+    for path, asked in hidden:
+        agent.post(path, asked)
+    agent.tool("memory_search", query="swarm", space=work)
+    agent.tool("episode_search", query="swarm", conversation=str(talk))
+    # Without a space it looks into all of them, and leaves out those that are closed.
+    agent.tool("fact_search", query="swarm")
+    agent.post("/v1/memory/settings", {"incognito_default": True})
+    told = [kept["arguments"] for kept in reversed(listed(agent))]
+    assert told[: len(hidden)] == [{}] * len(hidden)
+    assert [call.get("query") for call in told[len(hidden) :]] == ["swarm"] * 3
+
+
 def test_a_call_for_a_space_that_is_incognito_leaves_no_words(agent, ada):
     add_space(ada, "diary", incognito_default=True)
     asked = agent.ask("POST", "/v1/tools/memory_search", json={"query": "secret"}, headers={SPACE: "diary"})

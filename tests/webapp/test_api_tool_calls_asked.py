@@ -224,6 +224,17 @@ def test_what_did_not_hand_the_memory_out_is_no_use(agent, ada, bees):
     assert uses(agent, bees[0]) == []
 
 
+def test_of_a_use_in_a_space_that_is_incognito_by_default_no_hash_of_the_question_is_told(agent, ada):
+    den, home = add_space(ada, "den"), add_space(ada, "home")
+    memory_id = agent.store("Ada keeps bees on the roof", space=home, tags=["bees"])
+    agent.post(f"/v1/spaces/{home}/shares", {"tag": "bees", "found_in": den})
+    embed(ada)
+    assert agent.found("bees roof", space=den) == ["Ada keeps bees on the roof"]
+    assert [use["query_hash"] for use in uses(agent, memory_id)] == [query_hash("bees roof")]
+    agent.post("/v1/memory/settings", {"space": den, "incognito_default": True})
+    assert [(use["rank"], use["query_hash"]) for use in uses(agent, memory_id)] == [(1, None)]
+
+
 def test_uses_come_page_by_page(agent, bees):
     for _ in range(3):
         agent.tool("memory_get", item_id=bees[0])

@@ -172,6 +172,7 @@ def list_uses(path: EntryPath, query: UsesQuery) -> Response:
         token_id=own_calls_only(),
         limit=query.limit,
         cursor=query.cursor,
+        outside=incognito_spaces(),
     )
     return jsonify({"uses": [use_json(use) for use in page.uses], "next_cursor": page.next_cursor})
 
