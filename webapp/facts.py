@@ -12,6 +12,7 @@ from memory.errors import RefusedError
 from memory.facts import facts
 from memory.facts.facts import FactFilters, FactPage, Stated, Statement
 from memory.models import Fact, Space
+from memory.storage.database import time_limit
 from webapp.api.schemas import moment
 from webapp.context import credential, runtime, session, utc_now
 from webapp.operations import (
@@ -24,6 +25,7 @@ from webapp.operations import (
     space_at,
     space_for,
 )
+from webapp.recall import LONGEST_STATEMENT
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,13 +80,15 @@ class Recalled:
 def recall_facts(space: str | None, filters: FactFilters, *, most: int) -> Recalled:
     """Return facts for whoever asks, first those that have most words of the question `naming` of the filters.
 
-    Nothing is told of what a space with memory off holds.
+    Nothing is told of what a space with memory off holds. A database that takes more than `LONGEST_STATEMENT` for one
+    statement counts as one that does not answer, as for a search.
     """
-    scope = scope_for(space)
-    if why := skipped(scope):
-        return Recalled(skipped=why)
-    chosen = _within(filters, scope, silent_spaces)
-    found = facts.facts_for(session(), credential().user_id, chosen, most=most + 1, now=utc_now())
+    with time_limit(session(), LONGEST_STATEMENT):
+        scope = scope_for(space)
+        if why := skipped(scope):
+            return Recalled(skipped=why)
+        chosen = _within(filters, scope, silent_spaces)
+        found = facts.facts_for(session(), credential().user_id, chosen, most=most + 1, now=utc_now())
     return Recalled(found[:most], len(found) > most)
 
 

@@ -9,7 +9,7 @@ from api_agent import Agent
 from sqlalchemy import text
 
 from memory.storage.database import make_engine, time_limit
-from webapp import recall
+from webapp import facts, recall
 
 CONVERSATIONS = "/v1/conversations"
 TITLE = "more than the database can do"
@@ -78,6 +78,17 @@ def test_an_agent_does_not_wait_without_end_for_a_database_that_is_busy(client, 
     searched, asked = agent.tool("memory_search", query="bees"), agent.tool("query_memory", query="bees")
     assert (searched.json["results"], searched.json["degraded"], searched.json["error"]) == ([], ["database"], True)
     assert (asked.json["memories"], asked.json["degraded"], asked.json["error"]) == ([], ["database"], True)
+
+
+def test_an_agent_that_asks_for_facts_does_not_wait_without_end_either(client, ada, locked, monkeypatch) -> None:
+    agent = Agent(client, ada.headers)
+    agent.post("/v1/facts", {"subject": "Ada", "predicate": "keeps", "object": "bees"})
+    monkeypatch.setattr(facts, "LONGEST_STATEMENT", 0.2)
+    locked("facts")
+    searched = agent.tool("fact_search", query="Ada").json
+    assert searched == {"facts": [], "more": False, "degraded": ["database"], "error": True}
+    block = agent.post("/v1/memory/context", {"query": "What does Ada keep?", "facts": True}).json
+    assert (block["context"], block["degraded"], block["error"]) == ("", ["database"], True)
 
 
 def test_a_limit_of_time_holds_in_later_transactions_and_ends_with_the_search(runtime) -> None:
