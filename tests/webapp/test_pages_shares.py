@@ -61,6 +61,13 @@ def test_a_notebook_tells_from_where_it_is(reader, desk, oven):
     assert "shared from" not in words_of(answer.text)
 
 
+def test_the_block_that_a_notebook_shows_tells_it_too(reader, desk, oven):
+    shared(reader)
+    told = [desk.run("context", q="How hot is the oven?", space=each)[1].text for each in ("studio", "kitchen")]
+    assert ["The oven runs" in each for each in told] == [True, True]
+    assert ["space=&#34;kitchen&#34;" in each for each in told] == [True, False]
+
+
 def test_what_is_archived_is_found_nowhere_and_its_page_does_not_say_so(reader, agent, oven):
     shared(reader)
     agent.patch(f"/v1/memory/entries/{oven}", {"status": "archived"})
