@@ -8,10 +8,11 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
+from memory.conversations.transcript import known_messages
 from memory.errors import RefusedError
 from memory.facts import facts
 from memory.facts.facts import FactFilters, FactPage, Stated, Statement
-from memory.models import Fact, Space
+from memory.models import Conversation, Fact, Space
 from memory.storage.database import time_limit
 from webapp.api.schemas import moment
 from webapp.context import credential, runtime, session, utc_now
@@ -59,13 +60,18 @@ def find_facts(
 ) -> tuple[FactPage, str | None]:
     """Return a page of the facts that this caller may see, and the name of the switch that keeps it empty.
 
-    Who lists them reads what a space with memory off holds, too.
+    Who lists them reads what a space with memory off holds, too. To a confined token a conversation of another space is
+    one that there is not.
     """
-    scope = scope_for(space)
+    scope, who = scope_for(space), credential()
     if is_incognito(scope):
         return FactPage((), None), "incognito"
+    if who.space_id is not None and filters.conversation is not None:
+        talk = session().get(Conversation, (who.user_id, filters.conversation))
+        if talk is None or talk.space_id != who.space_id:
+            return FactPage((), None), None
     chosen = _within(filters, scope, incognito_spaces)
-    return facts.list_facts(session(), credential().user_id, chosen, limit=limit, cursor=cursor, now=utc_now()), None
+    return facts.list_facts(session(), who.user_id, chosen, limit=limit, cursor=cursor, now=utc_now()), None
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,8 +154,15 @@ def delete_extracted(space: str) -> int:
     return gone
 
 
-def fact_json(fact: Fact, slug: str) -> dict[str, Any]:
-    """Return a fact as it is read."""
+def facts_json(found: Sequence[tuple[Fact, str]]) -> list[dict[str, Any]]:
+    """Return facts, each with its space, as they are read; a confined token learns of no message of another space."""
+    named = {fact.source_message_id for fact, _ in found if fact.source_message_id is not None}
+    within = credential().space_id
+    seen = named if within is None else known_messages(session(), credential().user_id, named, within=within)
+    return [_fact_json(fact, slug, fact.source_message_id in seen) for fact, slug in found]
+
+
+def _fact_json(fact: Fact, slug: str, is_source_seen: bool) -> dict[str, Any]:
     return {
         "id": str(fact.id),
         "space": slug,
@@ -159,7 +172,7 @@ def fact_json(fact: Fact, slug: str) -> dict[str, Any]:
         "confidence": fact.confidence,
         "single": fact.single,
         "extracted": fact.extracted,
-        "source_message_id": str(fact.source_message_id) if fact.source_message_id else None,
+        "source_message_id": str(fact.source_message_id) if is_source_seen else None,
         "valid_from": moment(fact.valid_from),
         "valid_until": moment(fact.valid_until),
         "created_at": moment(fact.created_at),

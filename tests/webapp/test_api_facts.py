@@ -277,6 +277,23 @@ def test_nobody_else_meets_a_fact(agent, stranger, client, ada, method):
     assert told(agent) == ["Bern"]
 
 
+def test_a_confined_token_learns_of_no_message_of_another_space(agent, client, ada):
+    work = add_space(ada, "work")
+    confined = Agent(client, ada.new_token("read", space=work))
+    talk = Talk(agent, space=work)
+    said = talk.say("Robin lives in Bern")["id"]
+    fact = stated(agent, "Bern", space=work, source_message_id=said)["id"]
+
+    def sources(who):
+        each = (who.get(f"{FACTS}/{fact}").json, *who.get(FACTS).json["facts"])
+        return {f["source_message_id"] for f in (*each, *who.tool("fact_search", query="Robin").json["facts"])}
+
+    assert (sources(confined), told(confined, conversation=talk.id)) == ({said}, ["Bern"])
+    assert talk.change(space="default").status_code == 200
+    assert (sources(confined), told(confined, conversation=talk.id)) == ({None}, [])
+    assert (sources(agent), told(agent, conversation=talk.id)) == ({said}, ["Bern"])
+
+
 def test_the_database_shows_nobody_the_facts_of_others(agent, bob):
     stated(agent, "Bern")
     assert rows(bob, "SELECT 1 FROM facts") == []

@@ -15,7 +15,7 @@ from webapp.api.answers import ChangedFactAnswer, DeletedAnswer, FactAnswer, Fac
 from webapp.api.blueprint import api_blueprint
 from webapp.api.schemas import NOT_BLANK, Cursor, Line, Moment, Patch, Query, Share, Slug, Strict, described_as
 from webapp.context import utc_now
-from webapp.facts import correct_fact, delete_fact, fact_json, find_facts, readable_fact, state_fact
+from webapp.facts import correct_fact, delete_fact, facts_json, find_facts, readable_fact, state_fact
 from webapp.guards import needs, placed
 
 bp = api_blueprint("facts", "What is true of whom, from when until when", "/v1/facts")
@@ -92,9 +92,8 @@ def list_(query: FactsQuery) -> Response:
         conversation=query.conversation,
     )
     page, skipped = find_facts(query.space, filters, limit=query.limit, cursor=query.cursor)
-    shown = [fact_json(fact, slug) for fact, slug in page.facts]
     told = {"skipped": skipped} if skipped else {}
-    return jsonify({"facts": shown, "next_cursor": page.next_cursor, **told})
+    return jsonify({"facts": facts_json(page.facts), "next_cursor": page.next_cursor, **told})
 
 
 @bp.post("", summary="State a fact", responses={"201": StatedFactAnswer, "200": StatedFactAnswer})
@@ -114,7 +113,8 @@ def add(body: FactBody) -> tuple[Response, HTTPStatus]:
 @needs("read")
 def read(path: FactPath) -> Response:
     """Answer it as it is kept, whether it is true or has ended."""
-    return jsonify(fact_json(*readable_fact(path.fact_id)))
+    (fact,) = facts_json([readable_fact(path.fact_id)])
+    return jsonify(fact)
 
 
 @bp.patch("/<uuid:fact_id>", summary="Correct or end a fact", responses={"200": ChangedFactAnswer})

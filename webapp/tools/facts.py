@@ -15,7 +15,7 @@ from memory.time_zones import user_zone
 from retrieval.days import asked_beside
 from webapp.api.schemas import NOT_BLANK, Limit, Line, Moment, Share, described_as
 from webapp.context import credential, runtime, session, utc_now
-from webapp.facts import correct_fact, delete_fact, fact_json, recall_facts, state_fact
+from webapp.facts import correct_fact, delete_fact, facts_json, recall_facts, state_fact
 from webapp.tools.base import MOST_RESULTS, WHICH_SPACE, Arguments, Tool, ToolResult, changes_in
 
 Subject = Annotated[Line, described_as(**NOT_BLANK, maxLength=MOST["subject"])]
@@ -87,7 +87,7 @@ def _find(arguments: FindArguments) -> ToolResult:
         found = recall_facts(arguments.space, replace(filters, at=at, until=until), most=limit)
         if found.facts or found.skipped:
             break
-    shown = [fact_json(fact, slug) for fact, slug in found.facts]
+    shown = facts_json(found.facts)
     ids, skipped = tuple(fact["id"] for fact in shown), found.skipped
     degraded = [skipped] if skipped else []
     answer: dict[str, Any] = {"facts": shown, "more": found.more, "degraded": degraded}
