@@ -19,6 +19,7 @@ from memory.drafts.drafts import MAX_SOURCE_ID_LENGTH, MAX_TAG_LENGTH, MAX_TAGS,
 from memory.drafts.front_matter import FrontMatter
 from memory.errors import InvalidError
 from memory.models import TYPES
+from memory.transfer.export import FORMAT
 
 MARKDOWN = frozenset({".md", ".markdown"})
 WRITTEN = MARKDOWN | {".txt"}
@@ -29,6 +30,7 @@ _TEXTS = ("text", "memory", "content", "fact", "note", "data")
 _MOMENTS = ("created_at", "created", "date", "timestamp")
 _TAGS = ("tags", "categories")
 _LISTS = ("results", "memories", "entries", "items", "data")
+_WHOLE = "is everything of an account: “commonplace import export” brings it into one that has nothing yet"
 # What is in a block is kept as it was written, addresses for links as well: to look for links and emphasis would take
 # most of the time.
 _PARSER = MarkdownIt("commonmark").enable("table").disable(["inline", "reference"])
@@ -210,6 +212,9 @@ def _from_objects(text: str, name: str, source: tuple[str, ...], now: datetime, 
         found = [(place, _read(line, f"{name}, {place}")) for place, line in rows]
     else:
         values = _read(text, name)
+        if isinstance(values, Mapping) and values.get("format") == FORMAT:
+            # Read as notes, what was replaced or archived would be found again, and all spaces would be one.
+            raise _wrong(name, _WHOLE)
         if isinstance(values, Mapping):
             values = next((values[key] for key in _LISTS if isinstance(values.get(key), list)), [values])
         if not isinstance(values, list):

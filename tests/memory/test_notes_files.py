@@ -196,6 +196,11 @@ def test_type_and_tags_of_an_object_are_taken_over(drafts):
         ("a.jsonl", "[1]", "a.jsonl, line 1: must be an object or a text"),
         ("a.json", "[" * 100_000, "a.json: is no JSON"),
         ("a.json", "3", "a.json: must be a list of memories"),
+        (
+            "a.json",
+            '{"format": "commonplace-export", "memories": [{"text": "one", "status": "archived"}]}',
+            "a.json: is everything of an account",
+        ),
         ("a.json", '[{"text": "one", "created_at": "soon"}]', "a.json, number 1: created_at must be a day"),
         ("a.json", '[{"text": "one", "created_at": true}]', "a.json, number 1: created_at must be a day"),
         (

@@ -75,7 +75,7 @@ def test_what_a_file_has_no_more_is_archived_if_asked_for(reader: FlaskClient, a
     assert set(statuses(ada).values()) == {"active"}
     reader.get("/memories")
     answer = send(reader, changed, archive_gone="true")
-    assert "2 there already, 1 archived, as it is in none of them any more." in plain(reader.get(answer.location))
+    assert "2 there already, 1 archived, as no longer in any of them." in plain(reader.get(answer.location))
     assert {text for text, status in statuses(ada).items() if status == "archived"} == {"The shed has none."}
 
 
@@ -89,13 +89,23 @@ def test_nothing_is_archived_where_what_the_files_have_is_refused(reader: FlaskC
     assert set(statuses(ada).values()) == {"active"}
 
 
+def test_an_export_of_an_account_is_not_taken_for_notes(reader: FlaskClient, ada) -> None:
+    send(reader, KEYS)
+    send(reader, ("keys.md", "- The spare key is at Bob's.\n"), archive_gone="true")
+    exported = reader.get("/account/export").text
+    answer = send(reader, ("commonplace.json", exported))
+    assert answer.status_code == 422
+    assert "The file commonplace.json: is everything of an account: “commonplace import export”" in plain(answer)
+    assert statuses(ada) == {"The shed has none.": "archived", "The spare key is at Bob's.": "active"}
+
+
 def test_what_is_merged_or_was_forgotten_is_told(reader: FlaskClient, ada) -> None:
     send(reader, ("a.txt", "The spare key hangs behind the blue door of the shed."), KEYS)
     ((memory_id,),) = rows(ada, "SELECT id FROM memories WHERE text = 'The shed has none.'")
     reader.post(f"/memories/{memory_id}/forget")
     reader.get("/memories")
     send(reader, ("b.txt", "the spare key hangs behind the blue door of the shed"), KEYS)
-    told = "0 memories brought in, 1 merged into what says the same, 1 there already, 1 not taken, as it was forgotten"
+    told = "0 memories brought in, 1 merged into what says the same, 1 there already, 1 not taken, as forgotten"
     assert told in plain(reader.get("/memories"))
 
 

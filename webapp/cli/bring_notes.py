@@ -26,8 +26,8 @@ _CAME_OF = {
     "changed": "left as they are, as they were changed here since they were exported",
     "merged": "merged into one that says the same",
     "there": "there already",
-    "refused": "not taken, as it was forgotten before or is nothing but what was recalled here",
-    "archived": "archived, as it is in none of them any more",
+    "refused": "not taken, as forgotten before or nothing but what was recalled here",
+    "archived": "archived, as no longer in any of them",
 }
 
 

@@ -57,8 +57,8 @@ def _said(counts: Counter[str]) -> str:
         "changed": "left as they are, as they were changed here since they were exported",
         "merged": "merged into what says the same",
         "there": "there already",
-        "refused": "not taken, as it was forgotten before or is only what was recalled from here",
-        "archived": "archived, as it is in none of them any more",
+        "refused": "not taken, as forgotten before or only what was recalled from here",
+        "archived": "archived, as no longer in any of them",
     }
     told = [f"{counts[name]:,} {words}" for name, words in more.items() if counts[name]]
     return ", ".join([f"{counted(counts['created'], 'memory', 'memories')} brought in", *told]) + "."
