@@ -78,6 +78,18 @@ def test_a_fact_is_ended_and_stays_on_record(reader, ada):
     page = words_of(reader.post(f"/facts/{the_id(ada)}/end", follow_redirects=True).text)
     assert ("stays on record" in page, "lives in Bern" in page) == (True, False)
     assert "lives in Bern" in words_of(reader.get("/facts?ended=yes").text)
+    assert "Nothing is known yet." not in page
+    assert "Nothing of it is true now. It has ended, or is still to begin: all there were ." in page
+    assert "No fact fits these filters." in words_of(reader.get("/facts?subject=ada").text)
+
+
+def test_what_is_still_to_begin_is_said_to_be_so(reader):
+    page = stated(reader, since="2199-03-01")
+    assert ("It is kept, and true from 2199-03-01 on." in page, "lives in Bern" in page) == (True, False)
+    shown = reader.get("/facts?day=2199-02-28")
+    assert "Nothing of it is true on that day." in words_of(shown.text)
+    links = re.findall(r'<a href="(/facts[?][^"]*)">all there were</a>', shown.text)
+    assert ["lives in Bern" in words_of(reader.get(each).text) for each in links] == [True]
 
 
 def test_a_fact_is_deleted(reader, ada):

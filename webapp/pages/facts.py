@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date, datetime, timedelta
 from http import HTTPStatus
 from typing import Annotated, Any, Literal
@@ -95,13 +95,15 @@ class FactForm(BaseModel):
 class Listing:
     """A page of facts, the places of the messages that say them, and the spaces that can be chosen.
 
-    Where what a model has read in one space is listed, `unseen` is how many of them nobody has looked at.
+    Where what a model has read in one space is listed, `unseen` is how many of them nobody has looked at. Where nothing
+    is listed, `untrue_then` tells that there are facts, but none that is true at the time.
     """
 
     page: FactPage
     sources: Mapping[UUID | None, Source]
     spaces: Offered
     unseen: int = 0
+    untrue_then: bool = False
 
 
 @bp.get("/facts")
@@ -121,7 +123,9 @@ def add() -> Response:
         kept = state_fact(form.said(), form.space)
     except (ValidationError, InvalidError, RefusedError) as error:
         return _again(*_wrong(error))
-    return _to(f"It is kept.{_ended(kept)}" if kept.created else "That was known.")
+    later = kept.valid_from > utc_now()
+    said = f"It is kept, and true from {_day(kept.valid_from)} on." if later else "It is kept."
+    return _to(f"{said}{_ended(kept)}" if kept.created else "That was known.")
 
 
 @bp.get("/facts/<uuid:fact_id>")
@@ -227,5 +231,6 @@ def _context(form: FactsForm) -> dict[str, Any]:
     sources = find_sources(session(), credential().user_id, {fact.source_message_id for fact, _ in page.facts} - {None})
     is_of_model = form.extracted and form.space
     unseen = count_extracted(session(), credential().user_id, space_for(form.space).id) if is_of_model else 0
-    listing = Listing(page, sources, offered_spaces(form.space), unseen)
+    untrue_then = not page.facts and bool(find_facts(form.space or None, replace(filters, at=None), limit=1)[0].facts)
+    listing = Listing(page, sources, offered_spaces(form.space), unseen, untrue_then)
     return {"form": form, "listing": listing, "now": now, "problem": {}, "given": {}}
