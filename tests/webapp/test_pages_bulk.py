@@ -96,6 +96,19 @@ def test_an_act_is_done_to_those_that_were_chosen_and_undone(ada, browser, three
     assert state(ada) == before
 
 
+def test_a_tag_with_a_comma_is_asked_for_again_and_can_be_taken_off(ada, browser, agent, three):
+    agent.patch(f"/v1/memory/entries/{three[0]}", {"tags": ["a, b"]})
+    asked = ask(browser, three, "tag", tag="a, b")
+    assert asked.status_code == 422
+    assert "The tag must be one, without a comma: add the next after it." in asked.text
+    assert browser.post("/memories/bulk/do", data={"id": three, "act": "tag", "about": "a, b"}).status_code == 422
+    assert [state(ada)[each][2] for each in three[:2]] == [("a, b",), ()]
+    undone = do(browser, three, "untag", tag="a, b")
+    assert "1 memory no longer tagged so: a, b" in undone.text
+    undo(browser, undone)
+    assert state(ada)[three[0]][2] == ("a, b",)
+
+
 def test_a_tag_is_taken_off_whatever_its_case_and_comes_back_as_it_was_written(ada, browser, three):
     for each, tag in zip(three, ("PostgreSQL", "postgresql", "postgres"), strict=True):
         do(browser, [each], "tag", tag=tag)

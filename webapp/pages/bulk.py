@@ -100,6 +100,10 @@ class ActForm(BaseModel):
             check_text(self.about, "tag")
             if len(self.about) > MAX_TAG_LENGTH:
                 raise InvalidError("tag", f"must be at most {MAX_TAG_LENGTH} characters")
+            # Elsewhere a comma divides tags: it would look like two, and be found by neither. One that an agent has
+            # made so can be taken off.
+            if self.act == "tag" and "," in self.about:
+                raise InvalidError("tag", "must be one, without a comma: add the next after it")
             return without_blanks(self.about)
         return space_for(self.about).slug if self.act == "move" else ""
 
