@@ -223,7 +223,7 @@ def test_a_soft_cap_that_lets_memories_go_is_saved_when_it_is_sent_again(
 
 def test_htmx_gets_the_saved_space_alone(reader: FlaskClient, kitchen: str) -> None:
     response = reader.post("/spaces/kitchen", data={**SETTINGS, "name": "Galley"}, headers=HTMX)
-    assert response.text.startswith('<section id="spaces-space"')
+    assert response.text.startswith('<title>Galley · Commonplace</title>\n<section id="spaces-space"')
     assert "<h1>Galley</h1>" in response.text
     assert "Saved." in response.text
 

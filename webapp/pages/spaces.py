@@ -178,7 +178,8 @@ def drop_share(slug: str) -> Response:
 def _saved(slug: str, what: str) -> Response:
     session().commit()
     if wants_fragment():
-        return _room(space_in_address(slug), saved=what)
+        space = space_in_address(slug)
+        return _room(space, title=space.name if what == "settings" else "", saved=what)
     flash("Saved.")
     return _to(slug)
 
@@ -230,7 +231,7 @@ def _shelf(problem: dict[str, str], cursor: str | None = None) -> Response:
     return render("spaces/index.html", "spaces/_page.html", status, given=request.form, problem=problem, **context)
 
 
-def _room(space: Space, status: int = HTTPStatus.OK, **more: Any) -> Response:
+def _room(space: Space, status: int = HTTPStatus.OK, *, title: str = "", **more: Any) -> Response:
     context = {"given": None, "typed": None, "sharing": None, "problem": {}, "saved": "", **more}
     context["room"] = rooms([space])[0]
     context |= {"fixed": space.slug == DEFAULT_SPACE, "fusions": FUSIONS, "sliders": SLIDERS, "scale_of": scale_of}
@@ -240,7 +241,7 @@ def _room(space: Space, status: int = HTTPStatus.OK, **more: Any) -> Response:
     places = replace(offer, pairs=[pair for pair in offer.pairs if pair[0] != space.slug])
     context |= {"shared": shared_tags(space), "places": places}
     context["others"] = {name: value for name, value in sorted(space.policy.items()) if name not in WEIGHTS}
-    return render("spaces/space.html", "spaces/_space.html", status, **context)
+    return render("spaces/space.html", "spaces/_space.html", status, title=title, **context)
 
 
 def _place(into: str) -> str:
