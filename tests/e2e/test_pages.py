@@ -415,6 +415,23 @@ def test_a_button_that_was_disabled_has_the_focus_again(
     expect(page.get_by_role("button", name=name)).to_be_focused()
 
 
+def test_who_decides_by_the_keyboard_goes_on_from_what_was_decided(log_in: LogIn, reader: Any) -> None:
+    page = log_in(reader, at="/remember")
+    for rent in (700, 750, 800):
+        page.get_by_label("One self-contained statement").fill(f"The rent of the garage is {rent} euros")
+        page.get_by_role("button", name="Remember").click()
+        expect(page.get_by_text(f"is {rent} euros").first).to_be_visible()
+    page.goto("/memories/undecided")
+    waiting = page.get_by_role("button", name="Both hold")
+    before = waiting.count()
+    waiting.first.focus()
+    page.keyboard.press("Enter")
+    told = page.get_by_text("Decided: both hold.")
+    expect(told).to_be_visible()
+    expect(waiting).to_have_count(before - 1)
+    expect(page.locator(":focus")).to_have_text("Decided: both hold.")
+
+
 def test_the_field_that_is_wrong_has_the_focus(log_in: LogIn, reader: Any) -> None:
     page = log_in(reader, at="/remember")
     page.get_by_label("One self-contained statement").fill("Ada keeps bees.")
