@@ -43,7 +43,7 @@ def test_loading_the_page_again_makes_no_second_token(log_in: Callable[..., Page
     page.get_by_label("What it is for").fill("my kiln")
     page.get_by_label("read").uncheck()
     page.get_by_role("button", name="Make a token").click()
-    expect(page.get_by_role("alert")).to_contain_text("What it may do")
+    expect(page.get_by_role("alert")).to_have_text("What it may do must be at least one of these.")
     expect(page.get_by_label("What it is for")).to_have_value("my kiln")
     page.get_by_label("read").check()
     page.get_by_role("button", name="Make a token").click()

@@ -458,6 +458,32 @@ def test_the_field_that_is_wrong_has_the_focus(log_in: LogIn, reader: Any) -> No
     expect(page.locator("input[name=scopes]").first).to_be_focused()
 
 
+@pytest.mark.parametrize(
+    ("at", "given", "button", "said"),
+    [
+        ("/remember", {"text": "Ada keeps bees.", "tags": "x" * 65}, "Remember", "must be at most 64 characters each"),
+        ("/remember", {"text": "Ada keeps bees.", "last_day": "2020-01-01"}, "Remember", "must not have passed"),
+        ("/facts", {"subject": " ", "predicate": "keeps", "object": "bees"}, "State it", "must not be empty"),
+        ("/themes", {"display_name": "Bees", "slug": "No!"}, "Add", "must be 1 to 64 lower-case letters"),
+        ("/tokens", {"name": " "}, "Make a token", "must be between 1 and 100 characters"),
+    ],
+)
+def test_what_is_wrong_is_said_at_its_field_on_a_phone(
+    log_in: LogIn, reader: Any, at: str, given: dict[str, str], button: str, said: str
+) -> None:
+    page = log_in(reader, at=at)
+    page.set_viewport_size({"width": 390, "height": 500})
+    for name, value in given.items():
+        page.locator(f"form[method=post] [name={name}]").fill(value)
+    page.get_by_role("button", name=button, exact=True).click()
+    alert = page.get_by_role("alert")
+    expect(alert).to_contain_text(said)
+    field = page.locator("[aria-invalid=true]")
+    expect(field).to_be_focused()
+    expect(field).to_be_in_viewport()
+    expect(alert).to_be_in_viewport(ratio=1)
+
+
 # How far beneath the error that which has the focus begins.
 BENEATH = """() => document.activeElement.getBoundingClientRect().top
     - document.querySelector("#flash").getBoundingClientRect().bottom"""

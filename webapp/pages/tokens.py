@@ -54,6 +54,8 @@ def create() -> Response:
     who, now = credential(), utc_now()
     try:
         form = parse(TokenForm, request.form)
+        if not form.scopes:
+            raise InvalidError("scopes", "must be at least one of these")
         expires = now + timedelta(days=form.days) if form.days else None
         secret = create_token(
             session(), who.user_id, form.name, form.scopes, now=now, space=form.space, expires_at=expires
