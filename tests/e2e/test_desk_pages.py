@@ -99,6 +99,17 @@ def test_a_tool_is_called(log_in: Callable[..., Page], library: Any, script: boo
     expect(page.get_by_label("The call as a command")).to_contain_text('{"query": "hazelnuts"}')
 
 
+@pytest.mark.parametrize("width", [1200, 390])
+def test_the_answer_of_a_tool_is_seen_where_it_was_called(
+    log_in: Callable[..., Page], library: Any, width: int
+) -> None:
+    page = log_in(library, at="/playground/memory_search")
+    page.set_viewport_size({"width": width, "height": 700})
+    page.get_by_label("query, required").fill("hazelnuts")
+    page.get_by_role("button", name="Call memory_search").click()
+    expect(page.get_by_role("heading", name="Answer: 200")).to_be_in_viewport(ratio=1)
+
+
 def test_the_model_is_switched_and_the_page_follows(
     log_in: Callable[..., Page], reader: Any, endpoint: Endpoint
 ) -> None:
