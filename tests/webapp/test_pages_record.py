@@ -89,6 +89,27 @@ def test_a_call_of_ours_leads_to_the_memories_that_it_found(reader: FlaskClient,
     assert query_hash("hazelnuts") in page
 
 
+def test_a_search_of_an_agent_leads_to_the_same_one_with_its_reasons(reader: FlaskClient, ada, agent: Agent) -> None:
+    add_space(ada, "kitchen")
+    agent.store(TEXT, space="kitchen", type="fact", tags=["nuts"])
+    agent.tool("memory_search", query="hazelnuts & more?", space="kitchen", types=["fact"], tags=["nuts"])
+    found = follow(reader, reader.get("/record").text, "Ask it again")
+    assert ("Searched in kitchen" in words_of(found), TEXT.split(" ", 1)[0] in words_of(found)) == (True, True)
+    assert re.search(r'value="fact"\s+checked', found)
+    assert re.search(r'name="tag"[^>]*value="nuts"', found)
+    # One that found nothing, too.
+    agent.tool("query_memory", query="bees")
+    assert "<title>\nbees" in follow(reader, reader.get("/record").text, "Ask it again")
+
+
+def test_what_was_no_search_or_failed_is_not_asked_again(reader: FlaskClient, agent: Agent) -> None:
+    report(agent, {"tool": "memory_search", "operation": "search", "arguments": {"query": "bees"}})
+    agent.post("/v1/tools/memory_search", {"query": "bees", "limit": 0})
+    agent.tool("episode_search", query="bees")
+    text = reader.get("/record").text
+    assert (len(shown(text)), "Ask it again" in text) == (3, False)
+
+
 @pytest.mark.parametrize(
     "query",
     [
