@@ -157,6 +157,23 @@ def test_an_admin_changes_a_role_on_a_phone(
     assert page.screenshot(clip=edge) != before
 
 
+def test_a_user_who_is_looked_for_is_shown_where_it_was_asked(
+    log_in: Callable[..., Page], new_person: Callable[..., Any], reader: Any
+) -> None:
+    root = new_person("root", role="admin")
+    page = log_in(root, at="/admin", viewport={"width": 1200, "height": 500})
+    page.get_by_label("Part of an address").fill(reader.email)
+    page.get_by_role("button", name="Find").click()
+    expect(page).to_have_url(re.compile("q="))
+    expect(page.get_by_role("row", name=reader.email)).to_be_in_viewport(ratio=1)
+    page.get_by_label("Part of an address").fill("nobody@nowhere")
+    page.get_by_role("button", name="Find").click()
+    expect(page.get_by_text("Nobody has this in their address.")).to_be_in_viewport(ratio=1)
+    page.get_by_role("link", name="Show all of them").click()
+    expect(page.get_by_label("Part of an address")).to_have_value("")
+    expect(page.get_by_label("Part of an address")).to_be_in_viewport(ratio=1)
+
+
 @pytest.mark.parametrize("scripts", [True, False], ids=["with scripts", "without scripts"])
 def test_what_was_done_to_a_user_is_said_where_the_user_is_in_the_list(
     log_in: Callable[..., Page], new_person: Callable[..., Any], reader: Any, scripts: bool
