@@ -415,6 +415,21 @@ def test_a_button_that_was_disabled_has_the_focus_again(
     expect(page.get_by_role("button", name=name)).to_be_focused()
 
 
+def test_facts_that_are_looked_for_are_shown_on_a_phone(log_in: LogIn, reader: Any) -> None:
+    page = log_in(reader, at="/facts")
+    page.set_viewport_size({"width": 390, "height": 700})
+    for name in ("Ada", "Bob"):
+        page.get_by_label("Who or what").fill(name)
+        page.get_by_label("What of it").fill("lives in")
+        page.get_by_label("Where, whom or what").fill(f"{name}ville")
+        page.get_by_role("button", name="State it").click()
+        expect(page.get_by_text("It is kept.")).to_be_visible()
+    page.get_by_label("About").fill("bob")
+    page.get_by_role("button", name="Filter").click()
+    expect(page.get_by_text("Bobville")).to_be_in_viewport(ratio=1)
+    expect(page.get_by_text("Adaville")).to_have_count(0)
+
+
 def test_who_decides_by_the_keyboard_goes_on_from_what_was_decided(log_in: LogIn, reader: Any) -> None:
     page = log_in(reader, at="/remember")
     for rent in (700, 750, 800):
