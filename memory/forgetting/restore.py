@@ -17,7 +17,7 @@ from memory.forgetting.forget import UNDO_WINDOW, find_twins
 from memory.ids import among
 from memory.lineage.revisions import unpacked
 from memory.lineage.succession import reaches
-from memory.lineage.summing_up import sources_of
+from memory.lineage.summing_up import ids_in, rings, sources_of
 from memory.lineage.wordings import Merged, keep_wordings
 from memory.models import Forgotten, Memory, Message, PossibleUpdate, RecallMark, Space, Theme, Tombstone
 from memory.record.journal import record
@@ -81,13 +81,13 @@ def restore_held(
     Summaries that had gone with them come back too, but for what was stored again since, and in another space whose
     memory is off. The caller makes room for all. What does not come back is left as it was, with `NotFoundError` when
     its window has closed or it has expired; `ConflictError` when the same text was stored since, and for a summary of
-    what is still forgotten; `RefusedError` when memory is off in its space, where something can be forgotten, but
-    nothing stored again.
+    what is still forgotten, unless that sums it up in turn and comes back too; `RefusedError` when memory is off in
+    its space, where something can be forgotten, but nothing stored again.
     """
     asked = dict.fromkeys(ids)
     came: dict[UUID, None] = {}
     refused: dict[UUID, DomainError] = {}
-    coming: Collection[UUID] = asked
+    coming: Collection[UUID] = [*asked, *_tied_in_rings(session, user_id, asked)]
     while coming:
         why = _bring_back(session, user_id, coming, spaces, now, actor)
         new = [each for each in coming if each not in why]
@@ -155,45 +155,68 @@ def _admitted(
             refused[memory_id] = RefusedError("memory_off", why)
         else:
             coming.append(to_memory({name: value for name, value in forgotten.row.items() if name != LINKS}))
-    said = {
+    stored = {
         (space_id, digest)
         for space_id in places
         for digest in find_twins(session, user_id, space_id, _said_in(space_id, coming), now)
     }
-    buried = _buried(session, user_id, coming)
-    for memory in coming:
-        key = (memory.space_id, memory.text_digest)
-        if memory.status == "active" and key in said:
-            refused[memory.id] = ConflictError("the same text was stored again since")
-        elif memory.id in buried:
-            refused[memory.id] = ConflictError("it sums up a memory that is forgotten")
-        elif memory.status == "active":
-            said.add(key)
-    return [memory for memory in coming if memory.id not in refused], refused
+    needed = _still_forgotten(session, user_id, coming)
+    while True:
+        # What is refused keeps away what sums it up, so that is asked again: of all that may come, rings as well.
+        there, said, tried = {memory.id for memory in coming}, {*stored}, coming
+        for memory in tried:
+            key = (memory.space_id, memory.text_digest)
+            if memory.status == "active" and key in said:
+                refused[memory.id] = ConflictError("the same text was stored again since")
+            elif not needed.get(memory.id, set()) <= there:
+                refused[memory.id] = ConflictError("it sums up a memory that is forgotten")
+            elif memory.status == "active":
+                said.add(key)
+        coming = [memory for memory in tried if memory.id not in refused]
+        if len(coming) == len(tried):
+            return coming, refused
 
 
 def _said_in(space_id: UUID, memories: Sequence[Memory]) -> list[bytes]:
     return [each.text_digest for each in memories if (each.space_id, each.status) == (space_id, "active")]
 
 
-def _buried(session: Session, user_id: UUID, memories: Sequence[Memory]) -> set[UUID]:
-    """Return the summaries that say what is forgotten, but what went with them: that comes back with them as well.
+def _still_forgotten(session: Session, user_id: UUID, memories: Sequence[Memory]) -> Mapping[UUID, set[UUID]]:
+    """Return what summaries say that is forgotten, but what they went with: that brings them back as well.
 
-    Not those that are pinned or saved by hand, which their owner holds on to.
+    Not of those that are pinned or saved by hand, which their owner holds on to.
     """
     named = {each.id: {*sources_of(each)} for each in memories if not (each.pinned or each.manually_saved)}
     sources = {source for each in named.values() for source in each}
     if not sources:
-        return set()
+        return {}
     stones = select(Tombstone.memory_id).where(Tombstone.user_id == user_id, among(Tombstone.memory_id, sources))
     forgotten = set(session.scalars(stones.distinct()))
     rows = select(Forgotten.id, Forgotten.row).where(Forgotten.user_id == user_id, among(Forgotten.id, forgotten))
     bring = {source: brought_by(row) for source, row in session.execute(rows)}
     return {
-        each
+        each: {source for source in its & forgotten - {each} if str(each) not in bring.get(source, ())}
         for each, its in named.items()
-        if any(str(each) not in bring.get(source, ()) for source in its & forgotten - {each})
     }
+
+
+def _tied_in_rings(session: Session, user_id: UUID, ids: Collection[UUID]) -> Collection[UUID]:
+    """Return the forgotten memories, beside these, that sum up one of these and are summed up by it, in the end.
+
+    None of such a ring could come back first.
+    """
+    named: dict[UUID, set[UUID]] = {}
+    kind, words = Forgotten.row["type"].astext, Forgotten.row["source_ids"]
+    summaries = select(Forgotten.id, words).where(Forgotten.user_id == user_id, kind == "summary")
+    near, seen = {*ids}, {*ids}
+    while near:
+        found = {
+            each: {*ids_in(sources)} for each, sources in session.execute(summaries.where(among(Forgotten.id, near)))
+        }
+        named |= found
+        near = {source for sources in found.values() for source in sources} - seen
+        seen |= near
+    return {other for ring in rings(named) if not ring.isdisjoint(ids) for other in ring}.difference(ids)
 
 
 def hold_forgotten(session: Session, user_id: UUID, ids: Collection[UUID]) -> Sequence[Space]:
@@ -205,6 +228,7 @@ def hold_forgotten(session: Session, user_id: UUID, ids: Collection[UUID]) -> Se
     mine = Forgotten.user_id == user_id
 
     def with_theirs(known: set[UUID]) -> set[UUID]:
+        known |= {*_tied_in_rings(session, user_id, known)}
         while more := set(session.scalars(select(Forgotten.id).where(mine, went_with(known)))) - known:
             known |= more
         return known

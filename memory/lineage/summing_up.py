@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime
+from graphlib import CycleError, TopologicalSorter
 from typing import Any
 from uuid import UUID
 
@@ -73,6 +74,39 @@ def summed_up(session: Session, memory: Memory, now: datetime) -> tuple[Sequence
 
 def sources_of(memory: Memory) -> Iterator[UUID]:
     """Yield the ids that a summary names as its sources; none for what is no summary."""
-    for word in memory.source_ids if memory.type == "summary" else ():
+    return ids_in(memory.source_ids if memory.type == "summary" else ())
+
+
+def ids_in(source_ids: Iterable[str]) -> Iterator[UUID]:
+    """Yield the ids among what a memory names as its sources."""
+    for word in source_ids:
         with suppress(ValueError):
             yield UUID(word)
+
+
+def rings(named: Mapping[UUID, Collection[UUID]]) -> Iterator[set[UUID]]:
+    """Yield the sets of two and more of these summaries that sum each other up; `named` has the sources of each."""
+    ordered = TopologicalSorter(named)
+    with suppress(CycleError):
+        ordered.prepare()
+    left = {each: {*sources} - {each} for each, sources in named.items()}
+    while ready := ordered.get_ready():
+        for each in ready:
+            left.pop(each, None)
+        ordered.done(*ready)
+    while left:
+        first = next(iter(left))
+        ring = {each for each in _reached(first, left) if first in _reached(each, left)}
+        if ring:
+            yield ring
+        for each in {first, *ring}:
+            del left[each]
+
+
+def _reached(start: UUID, named: Mapping[UUID, Collection[UUID]]) -> set[UUID]:
+    found: set[UUID] = set()
+    near = {start}
+    while near:
+        near = {source for each in near for source in named.get(each, ())} - found
+        found |= near
+    return found

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+
 import pytest
 
+from memory.clock import utc_now
 from memory.errors import ConflictError, NotFoundError
 from memory.forgetting.forget import UNDO_WINDOW, forget
 from memory.forgetting.letting_go import let_go
@@ -105,6 +108,63 @@ def test_two_that_sum_each_other_up_go_together(book):
     assert list(book.do(forget, one, undo=UNDO_WINDOW).summaries) == [other]
     book.do(restore, one)
     assert kept(book) == {one, other}
+
+
+@pytest.fixture
+def ring(book, notes):
+    """Three summaries, each of which sums up the next, and the last the first; the second sums up a note as well."""
+    first, second = (summary(book, text=text) for text in ("A morning of firing", "Firing, then glaze"))
+    third = summary(book, first, text="The whole of a day at the kiln")
+    book.do(update, second, {"source_ids": [str(third), str(notes[0])]})
+    book.do(update, first, {"source_ids": [str(second)]})
+    return [first, second, third]
+
+
+@pytest.mark.parametrize("asked", [[0], [1], [2], [0, 1, 2], [2, 0]])
+def test_those_that_sum_each_other_up_come_back_together(book, notes, ring, asked):
+    book.do(forget_many, ring, undo=UNDO_WINDOW)
+    assert set(book.do(restore_many, [ring[each] for each in asked])) == {*ring}
+    assert kept(book) == {*notes, *ring}
+
+
+def test_those_that_were_forgotten_one_after_the_other_come_back_together(book, notes, ring):
+    for each in ring[1:]:
+        book.do(pin, each, pinned=True)
+    for each in ring:
+        book.do(pin, each, pinned=False)
+        assert not book.do(forget, each, undo=UNDO_WINDOW).summaries
+    book.do(restore, ring[1])
+    assert kept(book) == {*notes, *ring}
+
+
+def test_none_of_them_comes_back_without_the_others(book, notes, ring):
+    book.do(forget_many, [*ring, notes[0]], undo=UNDO_WINDOW)
+    with pytest.raises(ConflictError, match="sums up"):
+        book.do(restore, ring[0])
+    book.do(restore, notes[0])
+    again = book.write("A morning of firing", now=utc_now() + timedelta(hours=25)).id
+    assert book.do(restore_many, ring) == []
+    assert kept(book) == {*notes, again}
+
+
+def test_they_come_back_with_what_they_sum_up_and_what_sums_them_up(book, notes, ring):
+    made = summary(book, notes[1], text="Two coats, all in all")
+    book.do(update, ring[1], {"source_ids": [str(ring[2]), str(made)]})
+    last = summary(book, ring[0], made, text="All that there is to say of a kiln")
+    every = [last, *ring, made]
+    book.do(forget_many, every, undo=UNDO_WINDOW)
+    assert set(book.do(restore_many, [last, made])) == {made}
+    assert set(book.do(restore_many, [last, ring[0]])) == {last, *ring}
+    assert kept(book) == {*notes, *every}
+
+
+def test_what_lies_between_two_that_are_asked_for_is_left(book, notes):
+    made = summary(book, notes[0])
+    between = summary(book, made, text="A morning of firing, all in all")
+    last = summary(book, between, text="A day at the kiln")
+    book.do(forget_many, [made, between, last], undo=UNDO_WINDOW)
+    assert book.do(restore_many, [last, made]) == [made]
+    assert kept(book) == {*notes, made}
 
 
 @pytest.mark.parametrize("held", ["pinned", "saved"])
