@@ -22,6 +22,7 @@ from sqlalchemy import (
     or_,
     select,
     text,
+    true,
     tuple_,
     update,
 )
@@ -456,7 +457,7 @@ def correct_fact(
     object_, confidence = changes.get("object", fact.object), changes.get("confidence", fact.confidence)
     said = Statement(fact.subject, fact.predicate, object_, confidence, fact.single)
     begins, until = changes.get("valid_from", fact.valid_from), changes.get("valid_until", fact.valid_until)
-    _check_span(session, fact, begins, until, blamed="valid_until" if "valid_until" in changes else "valid_from")
+    _check_span(session, fact, begins, until)
     if said.object != fact.object:
         _refuse(session, user_id, fact.space_id, said, keys, now)
         if _same(session, user_id, fact.space_id, said, begins, begins, beside=fact_id) is not None:
@@ -478,13 +479,18 @@ def correct_fact(
     return Stated(fact, created=False, ended=ended)
 
 
-def _check_span(session: Session, fact: Fact, begins: datetime, until: datetime | None, *, blamed: str) -> None:
-    """Raise `InvalidError` on the `blamed` field where a fact would end before it begins, or last beyond the next."""
+def _check_span(session: Session, fact: Fact, begins: datetime, until: datetime | None) -> None:
+    """Raise `InvalidError` where a fact would end before it begins, or last beyond the next.
+
+    On the moment that is another one than before; of two, on the end.
+    """
+    moved = until == fact.valid_until and begins != fact.valid_from
     if until is not None and until < begins:
-        raise InvalidError(
-            blamed, "must not be before it began" if blamed == "valid_until" else "must not be after it ended"
-        )
-    later = select(func.min(Fact.valid_from)).where(
+        if moved:
+            raise InvalidError("valid_from", "must not be after it ended")
+        raise InvalidError("valid_until", "must not be before it began")
+    within = Fact.valid_from < until if until is not None else true()
+    later = select(func.min(Fact.valid_from), func.max(Fact.valid_from)).where(
         Fact.user_id == fact.user_id,
         Fact.space_id == fact.space_id,
         Fact.subject_key == fact.subject_key,
@@ -493,12 +499,19 @@ def _check_span(session: Session, fact: Fact, begins: datetime, until: datetime 
         ~Fact.extracted,
         tuple_(Fact.valid_from, Fact.id) > (begins, fact.id),
         Fact.id != fact.id,
+        within,
     )
-    following = session.scalar(later) if fact.single else None
-    if following is not None and (until is None or until > following):
+    following, last = session.execute(later).one() if fact.single else (None, None)
+    if following is None:
+        return
+    if moved:
         raise InvalidError(
-            blamed, f"must not be after {following:%Y-%m-%d %H:%M} UTC, when the next fact of this began"
+            "valid_from",
+            f"must be after {last:%Y-%m-%d %H:%M} UTC, when another fact of this began, unless it ends by then",
         )
+    raise InvalidError(
+        "valid_until", f"must not be after {following:%Y-%m-%d %H:%M} UTC, when the next fact of this began"
+    )
 
 
 def delete_fact(session: Session, user_id: UUID, fact_id: UUID, *, keys: Keys, now: datetime, actor: str) -> None:

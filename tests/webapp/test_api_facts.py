@@ -173,6 +173,34 @@ def test_a_correction_that_does_not_fit_changes_nothing(agent, changes, field):
     assert agent.get(FACTS, ended=True).json == before
 
 
+@pytest.mark.parametrize(
+    ("changes", "refused"),
+    [
+        (
+            {"valid_from": "2024-02-01T00:00:00Z"},
+            "valid_from: must be after 2024-06-01 00:00 UTC, when another fact of this began",
+        ),
+        ({"valid_from": "2024-02-01T00:00:00Z", "valid_until": None}, "valid_from: must be after 2024-06-01 00:00 UTC"),
+        (
+            {"valid_from": "2024-02-01T00:00:00Z", "valid_until": AUTUMN},
+            "valid_until: must not be after 2024-03-01 00:00 UTC",
+        ),
+        ({"valid_from": AUTUMN, "valid_until": SUMMER}, "valid_until: must not be before it began"),
+    ],
+)
+def test_of_two_moments_the_one_that_does_not_fit_is_named(agent, changes, refused):
+    for place, since in (("Bern", SPRING), ("Lisbon", SUMMER)):
+        stated(agent, place, valid_from=since)
+    fact = stated(agent, "Porto", valid_from=AUTUMN)["id"]
+    assert refused in correct(agent, fact, **changes).json["detail"]
+
+
+def test_an_end_that_is_said_as_it_was_is_not_what_is_refused(agent):
+    fact = stated(agent, "Bern", valid_from=SPRING, valid_until=SUMMER)["id"]
+    response = correct(agent, fact, valid_from=AUTUMN, valid_until=SUMMER)
+    assert response.json["detail"] == "valid_from: must not be after it ended"
+
+
 def test_what_is_known_already_is_not_made_of_another(agent):
     for name in ("Ada", "Bob"):
         fact = stated(agent, name, predicate="knows", single=False)["id"]
