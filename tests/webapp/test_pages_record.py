@@ -611,3 +611,26 @@ def test_a_memory_shows_found_tags_beside_given_ones(reader: FlaskClient, ada, t
     page = reader.get(f"/memories/{memory}").text
     assert "health found in it: allergy, <b>nuts</b>" in words_of(page)
     assert "<b>nuts" not in page
+
+
+@pytest.mark.parametrize(
+    ("path", "there"),
+    [
+        ("/record", "since, until, tool, operation, what, success, origin, request"),
+        ("/record/paths", "since, until, tool, operation, what, success, origin, request"),
+        ("/record/audit", "since, until, action, actor, subject"),
+        ("/memories", "q, space, theme, type, tag, source, token, since, status"),
+        ("/memories/bulk/ask?act=forget&every=true", "q, space, theme, type, tag, source, token, since, status"),
+        ("/search?q=nuts", "q, space, types, tag, policy, limit"),
+        ("/facts", "space"),
+        ("/entities", "space"),
+        ("/conversations", "q, space, archived"),
+    ],
+)
+def test_a_list_is_not_narrowed_by_what_it_has_no_filter_for(reader: FlaskClient, ada, path: str, there: str) -> None:
+    stored(ada, TEXT)
+    mark = "&" if "?" in path else "?"
+    answer = reader.get(f"{path}{mark}outcome=failed")
+    assert (answer.status_code, f"no such filter here; there are {there}" in words_of(answer.text)) == (422, True)
+    assert TEXT not in answer.text
+    assert reader.get(f"{path}{mark}outcome=").status_code == 200

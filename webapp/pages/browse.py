@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from flask import Response, request, url_for
+from flask import Response, url_for
 
 from memory.ids import unpack
 from memory.models import TYPES
@@ -13,7 +13,7 @@ from webapp.operations import is_incognito, space_for
 from webapp.pages import undecided
 from webapp.pages.bulk import offer
 from webapp.pages.closed import closed_page
-from webapp.pages.forms import ORDERS, BrowseForm, parse
+from webapp.pages.forms import ORDERS, BrowseForm, narrowed_by
 from webapp.pages.queries import archived, choices, listing, offered_tokens
 from webapp.pages.restorables import restorables
 from webapp.pages.visitor import guarded
@@ -25,7 +25,7 @@ bp = guarded("browse")
 @bp.get("/memories")
 def index() -> Response:
     """List a page of memories, by words as they are typed; with a cursor, htmx gets the further page alone."""
-    form = parse(BrowseForm, request.args)
+    form = narrowed_by(BrowseForm)
     if is_incognito(space_for(form.space) if form.space else None):
         return closed_page()
     listed, offered = listing(form), choices(form.space)

@@ -34,7 +34,7 @@ from webapp.command_answers import listed
 from webapp.context import credential, runtime, session, utc_now
 from webapp.htmx import leave_for
 from webapp.operations import incognito_spaces, is_incognito, space_for, told_restorables
-from webapp.pages.forms import BrowseForm, parse
+from webapp.pages.forms import BrowseForm, narrowed_by, parse
 from webapp.pages.place import way_back
 from webapp.pages.queries import offered_spaces, space_name
 from webapp.pages.visitor import guarded
@@ -160,7 +160,7 @@ def ask() -> Response:
     """Count what would be touched, show some of it, and ask."""
     if is_incognito(None):
         return make_response(render_template("memories/closed.html"))
-    form, narrowed = parse(AskForm, request.args), _filters()
+    form, narrowed = parse(AskForm, request.args), narrowed_by(BrowseForm, *AskForm.model_fields)
     ids = _chosen(form)
     if not ids:
         return _to_list("Choose some memories first: tick them, or take all that fit.")

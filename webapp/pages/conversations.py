@@ -16,7 +16,7 @@ from webapp.conversations import change_thread, delete_thread, visible_thread
 from webapp.htmx import at_address, render, swap_or_go
 from webapp.operations import is_incognito, space_for
 from webapp.pages.closed import closed_page
-from webapp.pages.forms import parse
+from webapp.pages.forms import narrowed_by, parse
 from webapp.pages.queries import offered_spaces
 from webapp.pages.reading import (
     EPISODES,
@@ -44,7 +44,7 @@ def index() -> Response:
 
     While incognito nothing asks for words, and what is typed into an older page does not come into its address.
     """
-    form = parse(ThreadsForm, request.args)
+    form = narrowed_by(ThreadsForm)
     listing = thread_list(form)
     page = "memories/closed.html" if listing.closed else "conversations/index.html"
     fragment = "conversations/_page.html" if form.cursor else "conversations/_list.html"

@@ -33,7 +33,7 @@ from webapp.context import credential, session, utc_now
 from webapp.htmx import at_address, render
 from webapp.operations import incognito_spaces, is_incognito, refuse_in_incognito, space_at, space_for
 from webapp.pages.closed import closed_page
-from webapp.pages.forms import parse
+from webapp.pages.forms import narrowed_by, parse
 from webapp.pages.places import Places
 from webapp.pages.queries import Offered, offered, offered_spaces
 from webapp.pages.visitor import guarded
@@ -90,7 +90,7 @@ def index() -> Response:
 
     While incognito what is typed into an older page does not come into its address.
     """
-    form = parse(EntitiesForm, request.args)
+    form = narrowed_by(EntitiesForm)
     scope = space_for(form.space) if form.space else None
     if is_incognito(scope):
         return closed_page()

@@ -22,7 +22,7 @@ from webapp.facts import Kept, correct_fact, delete_extracted, delete_fact, find
 from webapp.htmx import current_page, render
 from webapp.operations import is_incognito, space_for
 from webapp.pages.closed import closed_page
-from webapp.pages.forms import parse
+from webapp.pages.forms import narrowed_by, parse
 from webapp.pages.queries import Offered, offered_spaces
 from webapp.pages.visitor import guarded
 from webapp.pages.words import counted
@@ -109,7 +109,7 @@ class Listing:
 @bp.get("/facts")
 def index() -> Response:
     """List a page of facts, the latest first; with a cursor, htmx gets the further page alone."""
-    form = parse(FactsForm, request.args)
+    form = narrowed_by(FactsForm)
     if is_incognito(space_for(form.space) if form.space else None):
         return closed_page()
     return render("facts/index.html", "facts/_page.html", **_context(form))

@@ -226,3 +226,20 @@ def parse(form: type[F], values: MultiDict[str, str]) -> F:
         if value.strip() and name != "visitor"
     }
     return form.model_validate(given)
+
+
+# What an address of a list says beside its filters.
+_PLACE = frozenset({"cursor", "after", "ids", "asked"})
+
+
+def narrowed_by(form: type[F], *beside: str) -> F:
+    """Return the form that the address of a list fills; `beside` are names of other fields in it.
+
+    Raises pydantic's `ValidationError`, and `InvalidError` for a filter that there is not: without it the list would
+    show what it was to leave out.
+    """
+    known = {*form.model_fields, *beside, "visitor"}
+    if unknown := [name for name, value in request.args.items() if value.strip() and name not in known]:
+        there = ", ".join(name for name in form.model_fields if name not in _PLACE)
+        raise InvalidError(unknown[0], f"there is no such filter here; there are {there}")
+    return parse(form, request.args)

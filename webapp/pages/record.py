@@ -24,7 +24,7 @@ from webapp.context import credential, local_now, session, utc_now, zone
 from webapp.htmx import render
 from webapp.operations import incognito_spaces, is_incognito, space_for, visible_entry
 from webapp.pages.closed import closed_page
-from webapp.pages.forms import parse
+from webapp.pages.forms import narrowed_by, parse
 from webapp.pages.places import Places
 from webapp.pages.visitor import guarded
 from webapp.tools import TOOLS
@@ -162,7 +162,7 @@ def thing_url(row: ToolCall, thing_id: UUID) -> str:
 @bp.get("/record")
 def index() -> Response:
     """List tool calls, newest first; with a cursor, htmx gets the further page alone."""
-    form = parse(CallsForm, request.args)
+    form = narrowed_by(CallsForm)
     if is_incognito(None):
         return closed_page()
     page = list_calls(
@@ -181,7 +181,7 @@ def index() -> Response:
 @bp.get("/record/paths")
 def paths() -> Response:
     """List every path that the calls affected, once and in order."""
-    form = parse(CallsForm, request.args)
+    form = narrowed_by(CallsForm)
     if is_incognito(None):
         return closed_page()
     found = affected_paths(
@@ -211,7 +211,7 @@ def call(call_id: UUID) -> Response:
 @bp.get("/record/audit")
 def audit() -> Response:
     """List audit events, newest first: ids and numbers only. `?verify=1` checks the chain."""
-    chain_form, form = parse(ChainForm, request.args), parse(EventsForm, request.args)
+    chain_form, form = parse(ChainForm, request.args), narrowed_by(EventsForm, *ChainForm.model_fields)
     chain = _checked(chain_form)
     filters = EventFilters(form.action, form.actor, form.subject, _midnight(form.since), _behind(form.until))
     page = list_events(session(), credential().user_id, filters, limit=PAGE, cursor=form.cursor)

@@ -16,7 +16,7 @@ from webapp.context import runtime, session
 from webapp.htmx import at_address, render, wants_fragment
 from webapp.operations import is_incognito, was_incognito
 from webapp.pages.explain import Answer, explain
-from webapp.pages.forms import LONGEST_QUESTION, SearchForm, parse
+from webapp.pages.forms import LONGEST_QUESTION, SearchForm, narrowed_by
 from webapp.pages.queries import Choices, archived, choices, elsewhere, in_conversations
 from webapp.pages.visitor import guarded
 from webapp.ratelimit import LIMITED
@@ -32,7 +32,7 @@ FEW = 3
 @bp.get("/search")
 def index() -> Response:
     """Answer a question, or invite one."""
-    form = parse(SearchForm, request.args)
+    form = narrowed_by(SearchForm)
     answer = _ask(form) if form.q else None
     offered = choices(form.space)
     little = answer is not None and not answer.closed and len(answer.hits) < FEW
