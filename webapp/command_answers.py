@@ -8,16 +8,14 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import select
-
 from memory.commands.parse import LIKELY, Intent
 from memory.commands.slips import Slip, seal, to_values
 from memory.commands.trail import ANSWERABLE, UNDOABLE, Speaker
-from memory.errors import InvalidError, NotFoundError
+from memory.errors import NotFoundError
 from memory.models import Conversation
 from webapp.context import credential, runtime, session, utc_now
 from webapp.guards import is_named, may_read
-from webapp.operations import found_entry, implied_space, is_incognito, space_at, visible_entry
+from webapp.operations import conversation_named, found_entry, implied_space, is_incognito, space_at, visible_entry
 from webapp.recording import place_of_request
 
 # The most memories that are listed, or that one confirmation names.
@@ -132,7 +130,7 @@ def context_of(conversation: str | None) -> Asked:
     """
     who = credential()
     if conversation and conversation.strip():
-        found: Conversation | None = _conversation(conversation)
+        found: Conversation | None = conversation_named(conversation)
     else:
         spoken_in = place_of_request().conversation_id
         found = session().get(Conversation, (who.user_id, spoken_in)) if spoken_in else None
@@ -145,23 +143,6 @@ def context_of(conversation: str | None) -> Asked:
         alone=is_named(who.session_key),
     )
     return Asked(who.user_id, speaker, speaker.conversation_id, found.space_id if found else implied_space())
-
-
-def _conversation(name: str) -> Conversation:
-    who = credential()
-    mine = [Conversation.user_id == who.user_id]
-    if who.space_id is not None:
-        mine.append(Conversation.space_id == who.space_id)
-    try:
-        wanted = Conversation.id == UUID(name.strip())
-    except ValueError:
-        wanted = Conversation.external_id == name.strip()
-    found = session().scalars(select(Conversation).where(*mine, wanted).limit(2)).all()
-    if len(found) != 1:
-        raise InvalidError(
-            "conversation", "there is no such conversation" if not found else "names several: send its id"
-        )
-    return found[0]
 
 
 def listed(ids: Sequence[UUID], *, shared: bool = False) -> tuple[Item, ...]:

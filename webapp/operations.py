@@ -10,13 +10,14 @@ from typing import Any
 from uuid import UUID
 
 from flask import g
+from sqlalchemy import or_, select
 
 from memory.drafts.drafts import Draft
 from memory.drafts.prepared import prepare
 from memory.errors import InvalidError, NotFoundError, RefusedError
 from memory.forgetting.forget import Forgetting, forget
 from memory.forgetting.restore import Restorable, list_restorable, restore
-from memory.models import DEFAULT_SPACE, Space
+from memory.models import DEFAULT_SPACE, Conversation, Space
 from memory.reading.browse import Entry, get_entry
 from memory.record.journal import record
 from memory.spaces import incognito
@@ -47,6 +48,32 @@ def implied_space() -> UUID | None:
     """Return the space where a call names none: a confined token's own, or that in which its headers say it is made."""
     own = credential().space_id
     return g.get("made_in") if own is None else own
+
+
+def conversation_named(name: str, space: str | None = None) -> Conversation:
+    """Return the caller's conversation of this id or external id.
+
+    Of several with one external id, that in the space, without one the implied. Raises `InvalidError`.
+    """
+    who, own = credential(), name.strip()
+    mine = [Conversation.user_id == who.user_id]
+    if who.space_id is not None:
+        mine.append(Conversation.space_id == who.space_id)
+    try:
+        # An agent's own name for it may have the form of an id as well.
+        ours = UUID(own)
+    except ValueError:
+        ours = None
+    wanted = or_(Conversation.external_id == own, Conversation.id == ours)
+    found = session().scalars(select(Conversation).where(*mine, wanted)).all()
+    if len(found) > 1:
+        here = implied_space() if space is None else space_for(space).id
+        found = [each for each in found if each.id == ours] or [each for each in found if each.space_id == here]
+        if not found:
+            raise InvalidError("conversation", "names several: send its id")
+    if not found:
+        raise InvalidError("conversation", "there is no such conversation")
+    return found[0]
 
 
 def space_for(slug: str | None) -> Space:

@@ -311,3 +311,35 @@ def test_incognito_says_nothing_of_a_time_that_it_did_not_look_for(ada_agent, ta
     ada_agent.post("/v1/memory/incognito/start", {"session": "quiet"})
     answer = ada_agent.in_session("quiet").tool("episode_search", query="What happened last week?").json
     assert (answer["degraded"], "warnings" in answer) == (["incognito"], False)
+
+
+@pytest.mark.parametrize("tool", ["episode_search", "entity_search"])
+def test_a_conversation_is_named_by_its_external_id_as_by_its_id(ada_agent, ada, bob, client, talks, tool):
+    def asked(agent, **named):
+        return agent.post(f"/v1/tools/{tool}", {"query": "where is the key", **named})
+
+    by_id, by_name = (asked(ada_agent, conversation=each).json for each in (talks["work-1"].id, " work-1 "))
+    assert [by_name[each] for each in ("results", "degraded")] == [by_id[each] for each in ("results", "degraded")]
+    assert by_name["degraded"] != asked(ada_agent, conversation="pool-1").json["degraded"] or by_name["results"]
+    confined = Agent(client, ada.new_token("read", space="home"))
+    unknown = [asked(agent, conversation="work-1") for agent in (Agent(client, bob.headers), confined)]
+    unknown.append(asked(ada_agent, conversation="work-9"))
+    assert {each.json["detail"] for each in unknown} == {"conversation: there is no such conversation"}
+
+
+def test_of_two_conversations_of_one_name_that_of_the_space_is_meant(ada_agent, talks):
+    other = Talk(ada_agent, external_id="work-1", space="home")
+    other.turn("Who has the key of the boat?", "Nobody has.")
+    refused = ada_agent.post("/v1/tools/episode_search", {"query": "key", "conversation": "work-1"})
+    assert refused.json["detail"] == "conversation: names several: send its id"
+    assert found(ada_agent, conversation="work-1", space="home", within=True) == {"work-1"}
+    assert found(ada_agent, conversation="work-1", space="home") == {"work-1", "home-1"}
+    assert found(replace(ada_agent, more={SPACE: "work"}), conversation="work-1") == {"work-1", "work-2"}
+
+
+def test_an_external_id_may_look_like_an_id_of_ours(ada_agent, talks):
+    own = str(uuid4())
+    Talk(ada_agent, external_id=own, space="home").turn("Who has the key of the boat?", "Nobody has.")
+    assert found(ada_agent, conversation=own) == {own, "home-1"}
+    Talk(ada_agent, external_id=talks["work-1"].id, space="home").turn("Is there a key of the garage?", "None.")
+    assert found(ada_agent, conversation=talks["work-1"].id) == {"work-1", "work-2"}

@@ -10,13 +10,13 @@ from pydantic import Field
 from sqlalchemy import select
 
 from memory.facts.entities import in_force
-from memory.models import DEFAULT_SPACE, Conversation, Entity, Space
+from memory.models import DEFAULT_SPACE, Entity
 from memory.storage.shelves import ENTITIES
 from retrieval.policy import Policy
 from retrieval.query import Hit, Result
 from webapp.api.schemas import Limit, Line, Question, moment
 from webapp.context import credential, session, utc_now
-from webapp.operations import space_for
+from webapp.operations import conversation_named, space_at, space_for
 from webapp.recall import find
 from webapp.recording import hits_of
 from webapp.tools.base import MOST_RESULTS, WHICH_SPACE, Arguments, Tool, ToolResult
@@ -32,15 +32,20 @@ class EntityArguments(Arguments):
 
     query: Question = Field(description="Who or what to look for: a name, or words for what is known of it.")
     space: Line | None = Field(None, description=WHICH_SPACE)
-    conversation: UUID | None = Field(None, description="Search as this conversation: in the space that it is in.")
+    conversation: Line | None = Field(
+        None, description="Search as this conversation, by its id or external id: in the space that it is in."
+    )
     limit: Limit | None = Field(None, description=MOST_RESULTS)
 
 
 def _search(arguments: EntityArguments) -> ToolResult:
-    result = find(arguments.query, shelf=ENTITIES, **arguments.model_dump(exclude={"query"}))
+    own = conversation_named(arguments.conversation, arguments.space) if arguments.conversation is not None else None
+    in_the_pool = (space_at(own.space_id) if own else space_for(arguments.space)).slug == DEFAULT_SPACE
+    more = arguments.model_dump(exclude={"query", "conversation"})
+    result = find(arguments.query, shelf=ENTITIES, conversation=own.id if own else None, **more)
     entities = _entities(result)
     hits = [_hit_json(hit, result.policy, entities[_id(hit)]) for hit in result.hits if _id(hit) in entities]
-    if not _SWITCHES & set(result.degraded) and _in_the_pool(arguments):
+    if not _SWITCHES & set(result.degraded) and in_the_pool:
         # Said over the limit too, as asking again would find nothing either.
         result = replace(result, degraded=(NO_ENTITIES,))
     answer = answer_json(result, hits)
@@ -59,15 +64,6 @@ def _entities(result: Result) -> dict[UUID, Entity]:
     ids = [_id(hit) for hit in result.hits]
     mine = select(Entity).where(Entity.user_id == credential().user_id, Entity.id.in_(ids), in_force(utc_now()))
     return {entity.id: entity for entity in session().scalars(mine)} if ids else {}
-
-
-def _in_the_pool(arguments: EntityArguments) -> bool:
-    """Tell whether the call looked into the shared pool."""
-    if arguments.conversation is None:
-        return space_for(arguments.space).slug == DEFAULT_SPACE
-    joined = (Space.user_id == Conversation.user_id) & (Space.id == Conversation.space_id)
-    mine = (Conversation.user_id == credential().user_id, Conversation.id == arguments.conversation)
-    return session().scalar(select(Space.slug).join(Conversation, joined).where(*mine)) == DEFAULT_SPACE
 
 
 def _hit_json(hit: Hit, policy: Policy, entity: Entity) -> dict[str, Any]:

@@ -15,6 +15,7 @@ from retrieval.policy import Policy
 from retrieval.query import Hit, Result
 from webapp.api.schemas import Limit, Line, Overrides, Question, Share, TokenBudget, moment
 from webapp.context import credential, session
+from webapp.operations import conversation_named
 from webapp.recall import find
 from webapp.recording import hits_of
 from webapp.tools.base import LEAST_EVIDENCE, MOST_RESULTS, MOST_TOKENS, WHICH_SPACE, Arguments, Tool, ToolResult
@@ -27,8 +28,10 @@ class EpisodeArguments(Arguments):
     query: Question = Field(
         description="What to look for in what was said, in plain words; a time alone brings what was said then."
     )
-    conversation: UUID | None = Field(
-        None, description="Search as this conversation: in the space that it is in, or in the shared pool."
+    conversation: Line | None = Field(
+        None,
+        description="Search as this conversation, by its id or external id: in the space that it is in, or in the "
+        "shared pool.",
     )
     within: bool = Field(False, description="Only in that conversation itself.")
     space: Line | None = Field(None, description=WHICH_SPACE)
@@ -42,7 +45,9 @@ class EpisodeArguments(Arguments):
 def _search(arguments: EpisodeArguments) -> ToolResult:
     if arguments.within and arguments.conversation is None:
         raise InvalidError("conversation", "is needed to search within it")
-    result = find(arguments.query, shelf=EPISODES, **arguments.model_dump(exclude={"query"}))
+    own = conversation_named(arguments.conversation, arguments.space).id if arguments.conversation is not None else None
+    more = arguments.model_dump(exclude={"query", "conversation"})
+    result = find(arguments.query, shelf=EPISODES, conversation=own, **more)
     conversations = _conversations(result)
     answer = answer_json(result, [_hit_json(hit, result.policy, conversations) for hit in result.hits])
     ids = tuple(hit["id"] for hit in answer["results"])
