@@ -22,7 +22,8 @@ from memory.messages.drafts import MessageDraft
 from memory.messages.told_calls import Teller, record_told
 from memory.models import Conversation, Memory, Message
 from memory.texts.fingerprints import text_digest
-from memory.writing.remember import remember_many
+from memory.texts.markers import without_marked
+from memory.writing.remember import refused_as_forgotten, remember_many
 from memory.writing.trace import Outcome
 
 # The least that a conversation changes by.
@@ -247,8 +248,33 @@ class _Writer:
             )
             for number, outcome in zip(wanted, outcomes, strict=True):
                 result[number] = Stored(stored[number].message, stored[number].outcome, outcome)
+        result = self._as_forgotten(result, space)
         # After all others, as a message may repeat what this very call made a memory of.
         return self._with_known_memories(result)
+
+    def _as_forgotten(self, stored: list[Stored], space: str) -> list[Stored]:
+        """Say of what was recalled from a conversation, and forgotten as a memory, that it was forgotten."""
+        said = {
+            number: without_marked(item.message.content)
+            for number, item in enumerate(stored)
+            if item.not_remembered == "recalled" and len(item.message.content.encode()) <= MAX_TEXT_BYTES
+        }
+        drafts = {number: Draft(text) for number, text in said.items() if not is_unseen(text)}
+        if not drafts:
+            return stored
+        refused = refused_as_forgotten(
+            self.session,
+            self.conversation.user_id,
+            space,
+            [*drafts.values()],
+            keys=self.scribe.keys,
+            now=self.scribe.now,
+            actor=self.scribe.actor,
+        )
+        for number, outcome in zip(drafts, refused, strict=True):
+            if outcome is not None:
+                stored[number] = replace(stored[number], memory=outcome, not_remembered=None)
+        return stored
 
     def _with_known_memories(self, stored: list[Stored]) -> list[Stored]:
         """Give duplicates the ids of their memories: who lost the first answer learns them by no other way."""

@@ -33,7 +33,7 @@ from memory.record.journal import record
 from memory.redaction.tombstones import Graveyard, graveyard, refusal
 from memory.remote.credentials import credentials_in
 from memory.spaces.capacity import enforce_capacity
-from memory.spaces.spaces import lock_space
+from memory.spaces.spaces import get_space, lock_space
 from memory.spaces.themes import ensure_themes
 from memory.texts.markers import is_marked, without_marked
 from memory.writing.neighbourhood import Neighbourhood
@@ -107,6 +107,22 @@ def remember_many(
     return [_with_trim(outcome, trimmed) for outcome in outcomes]
 
 
+def refused_as_forgotten(
+    session: Session, user_id: UUID, space: str, drafts: Sequence[Draft], *, keys: Keys, now: datetime, actor: str
+) -> list[Outcome | None]:
+    """Return the refusal of each draft that says what was forgotten in the space, None for others; stores nothing."""
+    here = get_space(session, user_id, space)
+    stones = graveyard(session, user_id, here.id, keys, now)
+    found = [_as_forgotten(session, prepare(draft), stones, now) for draft in drafts]
+    _record(session, user_id, here, [each for each in found if each is not None], actor=actor, now=now)
+    return found
+
+
+def _as_forgotten(session: Session, item: Prepared, stones: Graveyard, now: datetime) -> Outcome | None:
+    stone = stones.blocks(item.draft.text, item.normalised, item.simhash)
+    return None if stone is None else _refused(item, "tombstone", f"this was {refusal(session, stone, now)}")
+
+
 class _Writer:
     """Merges and inserts the drafts of a batch in one locked space."""
 
@@ -136,9 +152,7 @@ class _Writer:
         """Return why a prepared draft is not stored here, None where it is."""
         if is_marked(item.draft.text):
             return _refused(item, "recalled", "this is nothing but what was recalled from here")
-        if (stone := stones.blocks(item.draft.text, item.normalised, item.simhash)) is not None:
-            return _refused(item, "tombstone", f"this was {refusal(self.session, stone, self.now)}")
-        return None
+        return _as_forgotten(self.session, item, stones, self.now)
 
     def write(self, item: Prepared) -> Outcome:
         """Merge or insert one prepared draft."""

@@ -199,6 +199,23 @@ def test_what_a_search_found_is_known_by_its_words(agent, talk):
     assert (result["recalled"], result["memory"]["reason"]) == (True, "recalled")
 
 
+def test_what_was_forgotten_and_is_found_in_its_conversation_is_refused_as_forgotten(agent, ada):
+    told = "The boathouse of uncle Fridolin opens with four seven one one"
+    talk = Talk(agent, external_id="boats")
+    kept = talk.say(told, remember=True)["memory"]["id"]
+    promised = "I shall tell nobody of it but the master of the harbour"
+    talk.say(promised, role="assistant")
+    agent.delete(f"{ENTRIES}/{kept}", undo=True)
+    assert told in agent.tool("episode_search", query="boathouse").text
+    again = talk.say(told, remember=True)
+    plain = agent.post(ENTRIES, {"text": told}).json
+    assert (again["recalled"], again["memory"]["reason"]) == (True, "tombstone")
+    assert [again["memory"][each] for each in ("id", "outcome")] == [plain[each] for each in ("id", "outcome")]
+    assert again["memory"]["trace"]["reason"] == plain["trace"]["reason"]
+    assert talk.say(promised, remember=True)["memory"]["reason"] == "recalled"
+    assert memories_of(ada) == 0
+
+
 def test_a_confined_token_learns_nothing_of_what_was_recalled_in_another_space(client, agent, ada):
     work, health = add_space(ada, "work"), add_space(ada, "health")
     told = "The therapist of the user on Tuesdays is Dr. Okonkwo"
