@@ -6,9 +6,11 @@ from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from functools import partial
 from itertools import pairwise
+from uuid import uuid4
 
 import pytest
 from at_once import at_once, unexpected, waits
+from forgetting import everything
 from sqlalchemy import text
 from sqlalchemy.orm import Session
 
@@ -162,6 +164,83 @@ def test_many_kinds_of_writers_do_not_deadlock(book, batch):
     assert unexpected(results) == []
 
 
+@pytest.mark.parametrize("round_", range(5))
+def test_a_memory_and_what_sums_it_up_are_forgotten_at_once(book, round_):
+    note = book.write("The meeting is in room seven").id
+    made = book.write("Where we meet", type="summary", source_ids=(str(note),)).id
+    results = at_once(*[lambda each=each: book.do(forget, each, undo=UNDO) for each in (note, made, note, made)])
+    assert unexpected(results) == []
+    assert book.all("SELECT id FROM memories") == []
+    assert sorted(book.all("SELECT id FROM forgotten")) == [note, made]
+    # One of them forgot the note, and the summary with it unless it was forgotten by itself.
+    assert sum(getattr(each, "id", None) == note for each in results) == 1
+    book.do(restore_many, [note, made])
+    assert sorted(book.all("SELECT id FROM memories")) == [note, made]
+
+
+@pytest.mark.parametrize("round_", range(5))
+def test_of_forgetting_with_and_without_an_undo_at_once_one_holds(book, round_):
+    memory_id = book.write("The meeting is in room seven").id
+    results = at_once(lambda: book.do(forget, memory_id), lambda: book.do(forget, memory_id, undo=UNDO))
+    kinds = [type(each) for each in results]
+    assert (unexpected(results), sorted(each.__name__ for each in kinds)) == ([], ["Forgetting", "NotFoundError"])
+    assert bool(book.all("SELECT id FROM forgotten")) == (kinds[0] is NotFoundError)
+    assert book.write("The meeting is in room seven").refusal == "tombstone"
+
+
+@pytest.fixture
+def told():
+    """What a memory says, and what it is corrected to: no other test says the same, and all tables are read."""
+    return f"The heron {uuid4().hex} nests by the sluice", f"It nests in the greenhouse of {uuid4().hex}"
+
+
+def test_what_is_forgotten_while_it_is_corrected_is_forgotten_as_it_was_and_is(book, beside, owner, told):
+    first, corrected = told
+    memory_id = book.write(first).id
+    done = beside(
+        lambda session: correct(book, session, memory_id, corrected),
+        lambda: book.do(forget, memory_id, undo=UNDO),
+    )
+    assert (unexpected([done]), book.load(memory_id)) == ([], None)
+    assert [book.write(words).refusal for words in (first, corrected)] == ["tombstone"] * 2
+    book.do(restore, memory_id)
+    assert book.load(memory_id).text == corrected
+
+
+def test_what_is_corrected_while_it_is_forgotten_says_nothing_any_more(book, beside, owner, told):
+    first, corrected = told
+    memory_id = book.write(first).id
+    done = beside(
+        lambda session: forget(session, book.user_id, memory_id, keys=book.runtime.keys, now=utc_now(), actor="test"),
+        lambda: book.do(update, memory_id, {"text": corrected}),
+    )
+    assert isinstance(done, NotFoundError)
+    left = everything(owner)
+    assert [words in left for words in told] == [False, False]
+
+
+@pytest.mark.parametrize("undo", [None, UNDO])
+@pytest.mark.parametrize("round_", range(5))
+def test_forgetting_and_correcting_at_once_leave_nothing_to_read(book, owner, undo, round_, told):
+    first, corrected = told
+    memory_id = book.write(first).id
+    results = at_once(
+        lambda: book.do(forget, memory_id, undo=undo),
+        lambda: book.do(update, memory_id, {"text": corrected}),
+        lambda: book.do(update, memory_id, {"tags": ["herons"]}),
+    )
+    assert unexpected(results) == []
+    assert (book.load(memory_id), book.all("SELECT text FROM revisions")) == (None, [])
+    assert book.write(first).refusal == "tombstone"
+    if undo is None:
+        left = everything(owner)
+        assert [words in left for words in told] == [False, False]
+
+
+def correct(book, session, memory_id, words):
+    update(session, book.user_id, memory_id, {"text": words}, keys=book.runtime.keys, now=utc_now(), actor="test")
+
+
 # --- a memory whose space changes while somebody waits for it ---------------------------------------------------------
 
 
@@ -200,6 +279,48 @@ def test_what_is_forgotten_while_it_moves_is_forgotten_where_it_is(book, beside,
     assert unexpected([done]) == []
     assert book.load(memory_id) is None
     assert book.write(SAID).refusal == "tombstone"
+
+
+@goes
+def test_what_is_forgotten_with_an_undo_while_it_moves_comes_back_where_it_is(book, beside, leave, second_space, how):
+    memory_id = book.write(SAID, space=second_space).id
+    beside(lambda session: leave[how](session, memory_id), lambda: book.do(forget, memory_id, undo=UNDO))
+    assert (book.load(memory_id), book.write(SAID).refusal) == (None, "tombstone")
+    book.do(restore, memory_id)
+    assert slugs_of(book, memory_id) == ["default"]
+
+
+def test_what_moves_while_it_is_forgotten_does_not(book, beside, second_space):
+    memory_id = book.write(SAID, space=second_space).id
+    keys = book.runtime.keys
+    moved = beside(
+        lambda session: forget(session, book.user_id, memory_id, keys=keys, now=utc_now(), actor="test", undo=UNDO),
+        lambda: book.do(move_many, [memory_id], "default"),
+    )
+    assert (dict(moved), book.load(memory_id)) == ({}, None)
+    assert book.write(SAID, space=second_space).refusal == "tombstone"
+    book.do(restore, memory_id)
+    assert slugs_of(book, memory_id) == [second_space]
+
+
+@pytest.mark.parametrize("round_", range(5))
+def test_forgetting_and_moving_at_once_leave_it_forgotten_in_one_space(book, second_space, round_):
+    note = book.write(SAID, space=second_space).id
+    made = book.write("Where we meet", type="summary", source_ids=(str(note),), space=second_space).id
+    results = at_once(
+        lambda: book.do(forget, note, undo=UNDO),
+        lambda: book.do(move_many, [note], "default"),
+        lambda: book.do(forget, made, undo=UNDO),
+    )
+    assert unexpected(results) == []
+    assert book.all("SELECT id FROM memories") == []
+    stones = book.all("SELECT slug FROM tombstones t JOIN spaces s ON s.id = t.space_id WHERE memory_id = :id", id=note)
+    book.do(restore_many, [note, made])
+    assert [slugs_of(book, note), len(slugs_of(book, made))] == [stones, 1]
+
+
+def slugs_of(book, memory_id):
+    return book.all("SELECT slug FROM memories m JOIN spaces s ON s.id = m.space_id WHERE m.id = :id", id=memory_id)
 
 
 @goes
