@@ -368,9 +368,16 @@ def remove(memory_id: UUID, undo: timedelta | None) -> Forgetting:
     if undo is not None and (before := restorables([memory_id])):
         return Forgetting(memory_id, before[0].undo_until)
     visible_entry(memory_id)
-    forgotten = forget(
-        session(), who.user_id, memory_id, keys=runtime().keys, now=utc_now(), actor=who.actor, undo=undo
-    )
+    try:
+        forgotten = forget(
+            session(), who.user_id, memory_id, keys=runtime().keys, now=utc_now(), actor=who.actor, undo=undo
+        )
+    except NotFoundError:
+        session().rollback()
+        if undo is None or not (before := restorables([memory_id])):
+            raise
+        # Whoever asked at the same time was first.
+        return Forgetting(memory_id, before[0].undo_until)
     session().commit()
     seen = {each: place for each, place in forgotten.summaries.items() if who.space_id in {None, place}}
     return replace(forgotten, summaries=seen)

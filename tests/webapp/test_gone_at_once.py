@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import Any
+from uuid import UUID
 
 import pytest
-from api_agent import Agent
+from api_agent import ENTRIES, Agent
 from pages_browser import at_browser
 from sqlalchemy import Engine, event, text
 from sqlalchemy.orm import Session
 
 from memory.clock import utc_now
 from memory.enrichment.enrich import Enricher
+from memory.forgetting.forget import UNDO_WINDOW, forget
 from memory.storage.database import user_session
 
 SPACE, THEME = "/v1/spaces", "/v1/memory/themes"
@@ -95,3 +98,29 @@ def test_an_entity_whose_space_goes_once_it_was_read_is_not_found(
     finally:
         event.remove(Engine, "after_cursor_execute", leave)
     assert (answer.status_code, gone, agent.get(f"{SPACE}/garden").status_code) == (404, [True], 404)
+
+
+@pytest.mark.parametrize(("first", "second"), [("true", "true"), ("false", "true"), ("true", "false")])
+def test_who_forgets_what_somebody_else_forgets_at_that_moment_is_told_until_when(
+    agent: Agent, ada: Any, first: str, second: str
+) -> None:
+    memory = agent.store("My sister Beatrice keeps bees behind the house")
+    told: list[Any] = []
+
+    def forget_before(_connection: Any, _cursor: Any, statement: str, *_: Any) -> None:
+        if "FROM memories" in statement and not told:
+            told.append(None)
+            undo = UNDO_WINDOW if first == "true" else None
+            with user_session(ada.runtime.sessions, ada.id) as session:
+                found = {"keys": ada.runtime.keys, "now": utc_now(), "actor": "test"}
+                told.append(forget(session, ada.id, UUID(memory), undo=undo, **found).undo_until)
+
+    event.listen(Engine, "after_cursor_execute", forget_before)
+    try:
+        answer = agent.delete(f"{ENTRIES}/{memory}", undo=second)
+    finally:
+        event.remove(Engine, "after_cursor_execute", forget_before)
+    if first == second == "true":
+        assert (answer.status_code, datetime.fromisoformat(answer.json["undo_until"])) == (200, told[1])
+    else:
+        assert answer.status_code == 404
