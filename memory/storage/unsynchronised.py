@@ -36,13 +36,18 @@ def set_of_all(session: Session, user_id: UUID, memories: Sequence[Memory], **va
         _note(memory, values)
 
 
-def set_tags(session: Session, user_id: UUID, tagged: Sequence[tuple[Memory, list[str]]], **values: Any) -> None:
-    """Give each of these memories its tags, and all the same values, as `set_of_all` does."""
-    rows = [(memory.id, tags) for memory, tags in tagged]
-    given = sql_values(column("id", Memory.id.type), column("tags", Memory.tags.type), name="given").data(rows)
-    _set(session, user_id, rows, Memory.id == given.c.id, {"tags": given.c.tags, **values})
-    for memory, tags in tagged:
-        _note(memory, {"tags": tags, **values})
+def set_each(session: Session, user_id: UUID, given: Sequence[tuple[Memory, Mapping[str, Any]]], **values: Any) -> None:
+    """Give each of these memories values of its own, in the same columns, and all the same `values`.
+
+    As `set_of_all` does.
+    """
+    names = [*given[0][1]] if given else []
+    columns = [column(name, getattr(Memory, name).type) for name in ("id", *names)]
+    rows = [(memory.id, *(own[name] for name in names)) for memory, own in given]
+    of = sql_values(*columns, name="given").data(rows)
+    _set(session, user_id, rows, Memory.id == of.c.id, {**{name: of.c[name] for name in names}, **values})
+    for memory, own in given:
+        _note(memory, {**own, **values})
 
 
 def _set(

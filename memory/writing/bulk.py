@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from uuid import UUID
@@ -13,7 +13,7 @@ from sqlalchemy.orm import Session, aliased
 
 from memory.drafts.drafts import MAX_TAGS
 from memory.embedding.cache import drop_cached
-from memory.errors import ConflictError, InvalidError, NotFoundError, RefusedError
+from memory.errors import InvalidError, RefusedError
 from memory.forgetting.forget import find_twins, forget_locked
 from memory.forgetting.restore import hold_forgotten, restore_held
 from memory.ids import among
@@ -68,33 +68,13 @@ def _places(user_id: UUID, ids: Sequence[UUID]) -> Select[UUID]:
     return select(Memory.space_id).where(Memory.user_id == user_id, Memory.id.in_(list(ids))).distinct()
 
 
-def _each(session: Session, memories: Sequence[Locked], act: Callable[[Memory, Space], bool]) -> list[UUID]:
-    """Return the ids of the memories that changed; one that refuses is left as it was."""
-    changed = []
-    for memory, space in memories:
-        memory_id = memory.id
-        try:
-            with session.begin_nested():
-                done = act(memory, space)
-        except (ConflictError, RefusedError, NotFoundError):
-            continue
-        if done:
-            changed.append(memory_id)
-    return changed
-
-
 def pin_many(
     session: Session, user_id: UUID, ids: Sequence[UUID], *, pinned: bool, now: datetime, actor: str
 ) -> list[UUID]:
     """Pin or unpin memories; returns those that were not so before."""
-
-    def act(memory: Memory, space: Space) -> bool:
-        if memory.pinned == pinned:
-            return False
-        edit.pin(session, user_id, memory.id, pinned=pinned, now=now, actor=actor, locked=space)
-        return True
-
-    return _each(session, lock_memories(session, user_id, ids), act)
+    due = [(memory, space) for memory, space in lock_memories(session, user_id, ids) if memory.pinned != pinned]
+    edit.pin_all(session, user_id, due, pinned=pinned, now=now, actor=actor)
+    return [memory.id for memory, _ in due]
 
 
 def tag_many(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -17,6 +18,7 @@ from memory.embedding.cache import drop_cached
 from memory.embedding.queue import enqueue
 from memory.errors import ConflictError, InvalidError, RefusedError
 from memory.forgetting.forget import UNDO_WINDOW, find_twin
+from memory.ids import among
 from memory.keys import Keys
 from memory.lineage.revisions import VERSIONED, content_of, get_revision, keep, keep_all, to_bring_back
 from memory.lineage.succession import reaches
@@ -27,7 +29,7 @@ from memory.redaction.tombstones import graveyard, refusal
 from memory.spaces.capacity import make_room
 from memory.spaces.spaces import check_slug, lock_space_of, lock_spaces_of
 from memory.spaces.themes import ensure_themes
-from memory.storage.unsynchronised import set_tags
+from memory.storage.unsynchronised import set_each
 from memory.texts.fingerprints import from_signed, normalise, text_digest, to_signed
 from memory.writing.remember import apply_pinning_policy
 
@@ -69,69 +71,113 @@ def pin(
     pinned: bool,
     now: datetime,
     actor: str,
-    locked: Space | None = None,
 ) -> Memory:
     """Pin or unpin a memory; pinning is an explicit wish to keep it, so it counts as saved by hand.
 
-    Unpinned within ten minutes, it is as if it had not been pinned. Where memory is off, the importance stays. `locked`
-    is the space of the memory where the caller has locked both.
+    Unpinned within ten minutes, it is as if it had not been pinned. Where memory is off, the importance stays.
     """
     memory = get_memory(session, user_id, memory_id)
-    space = locked or lock_space_of(session, memory)
+    space = lock_space_of(session, memory)
     if memory.pinned != pinned:
         _set_pinned(session, space, memory, pinned, {}, now=now, actor=actor)
         memory.updated_at = now
     return memory
 
 
+def pin_all(
+    session: Session,
+    user_id: UUID,
+    memories: Sequence[tuple[Memory, Space]],
+    *,
+    pinned: bool,
+    now: datetime,
+    actor: str,
+) -> None:
+    """Pin or unpin memories that are not so, each as `pin` does, in a few statements.
+
+    The caller has locked them, with their spaces.
+    """
+    saved = {} if pinned else _saved_since(session, user_id, [memory.id for memory, _ in memories], now)
+    planned = [(memory, _pinning(space, memory, pinned, {}, saved.get(memory.id, ()))) for memory, space in memories]
+    set_each(session, user_id, [(memory, values) for memory, (values, _) in planned], updated_at=now)
+    for memory, (_, details) in planned:
+        _record_pinning(session, memory, details, now=now, actor=actor)
+
+
 def _set_pinned(
     session: Session, space: Space, memory: Memory, pinned: bool, asked: Mapping[str, Any], *, now: datetime, actor: str
 ) -> None:
     """Pin or unpin a memory and record it; values `asked` for in the same change are recorded as they are asked for."""
-    details: dict[str, Any] = {}
-    if pinned and not memory.manually_saved:
-        before = memory.importance
-        memory.manually_saved = True
-        if space.memory_enabled:  # Else what is there stays as it is.
-            memory.importance = min(1.0, before + 0.5)
-        was, became = asked.get("importance", before), asked.get("importance", memory.importance)
-        gained = {"importance_before": was, "importance_after": became}
-        details = {"saved": True, **gained, "repeats": memory.repeat_count}
-    elif not pinned and "manually_saved" not in asked:
-        details = _take_back_saving(session, space, memory, now)
-    memory.pinned = pinned
-    action = "memory.pinned" if pinned else "memory.unpinned"
+    saved = {} if pinned else _saved_since(session, memory.user_id, [memory.id], now)
+    values, details = _pinning(space, memory, pinned, asked, saved.get(memory.id, ()))
+    for name, value in values.items():
+        setattr(memory, name, value)
+    _record_pinning(session, memory, details, now=now, actor=actor)
+
+
+def _record_pinning(session: Session, memory: Memory, details: dict[str, Any], *, now: datetime, actor: str) -> None:
+    action = "memory.pinned" if memory.pinned else "memory.unpinned"
     record(session, memory.user_id, action, actor=actor, now=now, subject_id=memory.id, details=details)
 
 
-def _take_back_saving(session: Session, space: Space, memory: Memory, now: datetime) -> dict[str, Any]:
-    """Undo that a pin of the last ten minutes counted as saving by hand.
+# The name of an event and its details.
+_Told = tuple[str, Mapping[str, Any]]
 
-    Not if the memory was repeated or saved since. Returns what the record is to tell of it.
+
+def _pinning(
+    space: Space, memory: Memory, pinned: bool, asked: Mapping[str, Any], told: Sequence[_Told]
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return the values that a memory has once it is pinned or unpinned, and what the record is to tell of it.
+
+    `told` is what the record tells already of its being saved, the last first.
     """
+    before, saved = memory.importance, memory.manually_saved
+    values = {"pinned": pinned, "manually_saved": saved, "importance": before}
+    if pinned and not saved:
+        # Where memory is off, what is there stays as it is.
+        became = min(1.0, before + 0.5) if space.memory_enabled else before
+        gained = {
+            "importance_before": asked.get("importance", before),
+            "importance_after": asked.get("importance", became),
+        }
+        details = {"saved": True, **gained, "repeats": memory.repeat_count}
+        return {**values, "manually_saved": True, "importance": became}, details
+    if not pinned and "manually_saved" not in asked and (pin := _pin_that_saved(memory, told)) is not None:
+        was, became = pin["importance_before"], pin["importance_after"]
+        back = max(0.0, before - (became - was)) if before != became else was
+        importance = back if space.memory_enabled else before
+        return {**values, "manually_saved": False, "importance": importance}, {"saved": False}
+    return values, {}
+
+
+def _pin_that_saved(memory: Memory, told: Sequence[_Told]) -> Mapping[str, Any] | None:
+    """Return the pin of the last ten minutes that saved a memory by hand; None if it was repeated or saved since."""
+    for action, details in told:
+        if action == "memory.updated" and "manually_saved" in details["fields"]:
+            return None
+        if action == "memory.pinned":
+            return details if details.get("saved") and details["repeats"] == memory.repeat_count else None
+    return None
+
+
+def _saved_since(
+    session: Session, user_id: UUID, ids: Sequence[UUID], now: datetime
+) -> Mapping[UUID | None, Sequence[_Told]]:
+    """Return what the record tells of memories being saved in the last ten minutes, of each the last first."""
     since = (
-        select(AuditEvent.action, AuditEvent.details)
+        select(AuditEvent.subject_id, AuditEvent.action, AuditEvent.details)
         .where(
-            AuditEvent.user_id == memory.user_id,
+            AuditEvent.user_id == user_id,
             AuditEvent.created_at >= now - UNDO_WINDOW,
-            AuditEvent.subject_id == memory.id,
+            among(AuditEvent.subject_id, ids),
             AuditEvent.action.in_(("memory.pinned", "memory.updated")),
         )
         .order_by(AuditEvent.created_at.desc(), AuditEvent.id.desc())
     )
-    for action, details in session.execute(since):
-        if action == "memory.updated" and "manually_saved" in details["fields"]:
-            return {}
-        if action == "memory.pinned":
-            if not details.get("saved") or details["repeats"] != memory.repeat_count:
-                return {}
-            was, became = details["importance_before"], details["importance_after"]
-            changed = memory.importance != became
-            if space.memory_enabled:
-                memory.importance = max(0.0, memory.importance - (became - was)) if changed else was
-            memory.manually_saved = False
-            return {"saved": False}
-    return {}
+    found: dict[UUID | None, list[_Told]] = defaultdict(list)
+    for memory_id, action, details in session.execute(since):
+        found[memory_id].append((action, details))
+    return found
 
 
 def update(
@@ -144,16 +190,12 @@ def update(
     now: datetime,
     actor: str,
     restored: int | None = None,
-    locked: Space | None = None,
 ) -> Memory:
     """Change the given fields of a memory, all or none; what it said before is kept as a version of it.
 
     A new text is fingerprinted and embedded again. None for `supersedes` gives the superseded memory the status back
     that it had before, unless another memory supersedes it too. `restored` is the number of the version that this
     change brings back, if it does.
-
-    `locked` is the space of the memory, for a caller that has locked the space, the memory and all that is tied to it,
-    and that makes room itself for what becomes active.
 
     Raises `InvalidError` for a bad field; `ConflictError` when another memory of the space has this text, or the text
     of what is superseded no longer; `RefusedError` when what is to be active was forgotten, or when memory is off in
@@ -162,11 +204,8 @@ def update(
     memory = get_memory(session, user_id, memory_id)
     draft = _checked(memory, changes)
     older_id = changes.get("supersedes")
-    if locked is not None and not {"text", "supersedes"} & set(changes):
-        space = locked
-    else:
-        others = () if older_id is None else (older_id,)
-        space = lock_space_of(session, memory, *others, says=text_digest(draft.text))
+    others = () if older_id is None else (older_id,)
+    space = lock_space_of(session, memory, *others, says=text_digest(draft.text))
     if not space.memory_enabled and VERSIONED.intersection(changes):
         raise RefusedError("memory_off", f"memory is off in the space {space.slug!r}: what it holds stays as it is")
     plan = _planned(session, space, memory, draft, changes, keys, now)
@@ -179,8 +218,7 @@ def update(
         # Recorded, so that an undo leaves the memory superseded again, and not archived.
         details["from"] = was
     record(session, user_id, "memory.updated", actor=actor, now=now, subject_id=memory_id, details=details)
-    if locked is None:
-        make_room(session, [space], woken, now=now, actor=actor)
+    make_room(session, [space], woken, now=now, actor=actor)
     return memory
 
 
@@ -193,7 +231,7 @@ def retag(
     """
     checked = [(memory, list(_checked(memory, {"tags": tags}).tags)) for memory, tags in tagged]
     before = [(memory, content_of(session, memory)) for memory, _ in checked]
-    set_tags(session, user_id, checked, updated_at=now)
+    set_each(session, user_id, [(memory, {"tags": tags}) for memory, tags in checked], updated_at=now)
     keep_all(session, user_id, before, now=now, actor=actor)
     for memory, _ in checked:
         details = {"fields": ["tags"]}

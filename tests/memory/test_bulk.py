@@ -11,12 +11,14 @@ from sqlalchemy import event, text
 from memory.clock import utc_now
 from memory.forgetting.forget import UNDO_WINDOW
 from memory.forgetting.restore import restore
-from memory.spaces.spaces import create_space
+from memory.spaces.spaces import create_space, update_space
 from memory.writing import bulk
+from memory.writing.edit import pin
 
 LOCK = re.compile(r"FROM (?:memories|spaces)\b.* FOR (?:NO KEY )?UPDATE", re.DOTALL)
 ACTS = {
     "pin": lambda book, ids, **done: bulk.pin_many(*ids, pinned=True, **done),
+    "unpin": lambda book, ids, **done: bulk.pin_many(*ids, pinned=False, **done),
     "tag": lambda book, ids, **done: bulk.tag_many(*ids, "hives", on=True, **done),
     "archive": lambda book, ids, **done: bulk.set_status_many(*ids, "archived", keys=book.runtime.keys, **done),
     "activate": lambda book, ids, **done: bulk.set_status_many(*ids, "active", keys=book.runtime.keys, **done),
@@ -55,6 +57,8 @@ def asked(book, statements):
         ids = [book.write(uuid4().hex).id for _ in range(count)]
         if act == "activate":
             book.do(bulk.set_status_many, ids, "archived")
+        if act == "unpin":
+            book.do(bulk.pin_many, ids, pinned=True)
         if act == "restore":
             book.do(bulk.forget_many, ids, undo=UNDO_WINDOW)
         done, said = statements(act, ids)
@@ -70,10 +74,44 @@ def test_memories_and_their_spaces_are_locked_once_for_all(asked, second_space, 
     assert len(few) == len(many)
 
 
-@pytest.mark.parametrize("act", ["archive", "activate", "tag", "move", "forget", "restore"])
+@pytest.mark.parametrize("act", ["archive", "activate", "pin", "unpin", "tag", "move", "forget", "restore"])
 def test_many_take_no_more_statements_than_a_few(asked, second_space, act):
     # One for each of five hundred had their owner wait for seconds.
     assert len(asked(act, 2)) == len(asked(act, 12))
+
+
+def test_of_many_each_is_pinned_and_unpinned_as_it_is_alone(book, change, second_space):
+    """Whatever it weighed, whether it was saved or repeated since, and where memory is off."""
+
+    def written(words):
+        ids = [
+            book.write(f"{words} {each}", **more).id for each, more in (("tea", {}), ("jam", {"manually_saved": True}))
+        ]
+        ids += [book.write(f"{words} {each}", importance=0.8).id for each in ("figs", "rye")]
+        return [*ids, book.write(f"{words} oats", space=second_space).id]
+
+    alone, together = written("Ann likes"), written("Ben likes")
+    book.do(update_space, second_space, {"memory_enabled": False})
+    seen = []
+    for pinned in (True, False):
+        for each in alone:
+            book.do(pin, each, pinned=pinned)
+        assert book.do(bulk.pin_many, together, pinned=pinned) == together
+        if pinned:
+            for some in (alone, together):
+                change(some[1], importance=0.9)
+                change(some[2], manually_saved=True)
+                book.write(book.load(some[3]).text)
+        seen.append([[told(book, each) for each in some] for some in (alone, together)])
+    assert all(one == other for one, other in seen)
+    assert len({str(each) for each in seen[0][0]}) > 1
+
+
+def told(book, memory_id):
+    memory = book.load(memory_id)
+    details = "SELECT details FROM audit_events WHERE subject_id = :id AND action LIKE 'memory.%pinned' ORDER BY id"
+    values = (memory.pinned, memory.manually_saved, round(memory.importance, 6), memory.repeat_count)
+    return values, book.all(details, id=memory_id)
 
 
 def test_many_summaries_that_stay_away_take_no_more_statements_than_a_few(book, statements):
@@ -85,7 +123,7 @@ def test_many_summaries_that_stay_away_take_no_more_statements_than_a_few(book, 
     assert (few[0], many[0], len(few[1])) == ([], [], len(many[1]))
 
 
-@pytest.mark.parametrize("act", sorted(ACTS.keys() - {"restore", "activate", "move"}))
+@pytest.mark.parametrize("act", sorted(ACTS.keys() - {"restore", "activate", "move", "unpin"}))
 def test_what_comes_back_elsewhere_meanwhile_is_left_as_it_is(book, second_space, act):
     here, there = (book.write(uuid4().hex, space=space).id for space in ("default", second_space))
     book.do(bulk.forget_many, [there], undo=UNDO_WINDOW)
