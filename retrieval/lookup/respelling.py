@@ -81,7 +81,9 @@ def respelled(source: Source, question: str, known: Sequence[str], *, thorough: 
     unknown = _left(unknown_words(question, known), found)
     wholes = _left(_parts_of_wholes(question, known), found)
     apart = [each for each in unknown if not any(one.start() <= each.start() < one.end() for one in wholes)]
-    parts = [*wholes, *(each for each in apart if is_unusual(each[0]) or thorough)]
+    # What is longer is looked for in no whole, and to look at it takes the square of its length.
+    short = (each for each in apart if len(each[0]) <= _LONGEST_WHOLE)
+    parts = [*wholes, *(each for each in short if is_unusual(each[0]) or thorough)]
     found += islice(_whole_written(source, parts[:_MOST_PARTS], thorough=thorough), most - len(found))
     words = [each for each in _left(unknown, found) if is_unusual(each[0]) is not thorough]
     written = (_word_written(source, each.start(), each[0]) for each in islice(words, _UNKNOWN))

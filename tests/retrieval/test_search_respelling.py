@@ -447,6 +447,28 @@ def test_a_long_question_is_compared_with_what_is_known_word_by_word():
     assert min(spent) < 0.06
 
 
+def test_one_long_word_takes_no_longer_than_many_words(ask):
+    """Each of its letters was compared with all that follow."""
+
+    def spent(question):
+        taken = []
+        for _ in range(3):
+            begun = thread_time()
+            ask(question, {"legs": ["keyword"]})
+            taken.append(thread_time() - begun)
+        return min(taken)
+
+    letters = "bcdfghjklmnpqrstvwxz" * 400
+    many = " ".join(letters[place : place + 100] for place in range(0, len(letters), 100))
+    assert spent(letters) < 2 * spent(many)
+
+
+def test_a_part_of_a_whole_is_looked_for_as_long_as_a_whole_may_be(runtime, new_person):
+    part = "glacier" * 17
+    ask = asking(runtime, new_person("ida"), {"map": f"The map lies in maps/{part}.pdf", "hut": "The hut is closed"})
+    assert (len(part), ask(part, {"legs": ["keyword"]})[0]) == (119, ["map"])
+
+
 def test_all_that_is_written_otherwise_is_put_in_its_place():
     spellings = [Spelling(4, "Soren", "Søren"), Spelling(10, "0761443", "0761/443")]
     assert rewritten("Did Soren 0761443?", spellings) == "Did Søren 0761/443 ?"
