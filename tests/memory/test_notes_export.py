@@ -215,6 +215,13 @@ def test_what_was_forgotten_is_no_correction(book, returned):
     assert book.all("SELECT text FROM memories") == [KEY]
 
 
+def test_what_was_archived_since_stays_so(book, returned):
+    kept = book.write(KEY)
+    archived = {"meanwhile": lambda: book.do(update, kept.id, {"status": "archived"})}
+    assert returned(("third flowerpot", "doormat"), **archived) == {"there": 0, "created": 1}
+    assert (book.load(kept.id).text, book.load(kept.id).status) == (KEY, "archived")
+
+
 def test_in_another_space_it_is_another_memory(book, returned, second_space):
     book.write(KEY)
     assert returned(("third flowerpot", "doormat"), space=second_space) == {"there": 0, "created": 1}
