@@ -127,11 +127,14 @@ def test_what_is_shared_is_read_by_its_id_without_what_it_is_tied_to(agent, at_w
     train = "The train to Basel leaves at 9 from platform 3."
     memory_id = agent.store(train, space="home", tags=["kitchen"])
     agent.store(train.replace("3.", "4."), space="home")
-    assert len(agent.entry(memory_id)["possible_updates"]) == 1
+    older = agent.store("The train to Basel leaves early", space="home")
+    assert agent.patch(f"{ENTRIES}/{memory_id}", {"supersedes": older}).status_code == 200
+    known = agent.entry(memory_id)
+    assert (len(known["possible_updates"]), known["supersedes"]) == (1, older)
     read = at_work.get(f"{ENTRIES}/{memory_id}").json
-    assert (read["text"], read["possible_updates"]) == (train, [])
+    assert (read["text"], read["possible_updates"], read["supersedes"]) == (train, [], None)
     read = at_work.tool("memory_get", item_id=memory_id).json
-    assert (read["content"], read["possible_updates"]) == (train, [])
+    assert (read["content"], read["possible_updates"], read["supersedes"]) == (train, [], None)
 
 
 def test_the_theme_that_is_told_of_what_is_shared_narrows_a_search_too(agent, at_work, notes, share):

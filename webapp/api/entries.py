@@ -156,7 +156,7 @@ def read(path: EntryPath) -> Response:
     own = entry.memory.space_id == space.id
     links = possible_updates(session(), credential().user_id, path.entry_id) if own else ()
     updates = [{"id": str(memory.id), "text": memory.text, "differs_in": link.differs_in} for link, memory in links]
-    return jsonify({**entry_json(entry), "possible_updates": updates})
+    return jsonify({**entry_json(entry, own=own), "possible_updates": updates})
 
 
 @bp.get("/<uuid:entry_id>/uses", summary="Where a memory was used", responses={"200": UsesAnswer})

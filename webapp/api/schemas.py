@@ -513,8 +513,11 @@ class ProviderBody(Strict):
     enabled: bool = True
 
 
-def entry_json(entry: Entry) -> dict[str, Any]:
-    """Return a memory as it is shown to agents: all of it but the vector."""
+def entry_json(entry: Entry, *, own: bool = True) -> dict[str, Any]:
+    """Return a memory as it is shown to agents: all of it but the vector.
+
+    Unless it is of the caller's `own` space, but shared with that, it does not name what it replaced.
+    """
     memory = entry.memory
     return {
         "id": str(memory.id),
@@ -530,7 +533,7 @@ def entry_json(entry: Entry) -> dict[str, Any]:
         "source_message_id": str(entry.source.message_id) if entry.source else None,
         "source": _source_json(entry.source),
         "status": memory.status,
-        "supersedes": str(memory.supersedes) if memory.supersedes else None,
+        "supersedes": str(memory.supersedes) if memory.supersedes and own else None,
         "token": token_json(memory.token_id, entry.token),
         "simhash": f"{memory.simhash & (1 << 64) - 1:016x}",
         "repeat_count": memory.repeat_count,

@@ -256,7 +256,7 @@ def _get(arguments: ItemArguments) -> ToolResult:
     own = entry.memory.space_id == space.id
     links = possible_updates(session(), credential().user_id, arguments.item_id) if own else ()
     updates = [{"id": str(memory.id), "differs_in": link.differs_in} for link, memory in links]
-    answer = {**entry_json(entry), "content": entry.memory.text, "possible_updates": updates}
+    answer = {**entry_json(entry, own=own), "content": entry.memory.text, "possible_updates": updates}
     return ToolResult(answer, affected=(str(arguments.item_id),))
 
 
