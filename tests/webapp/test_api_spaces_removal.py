@@ -393,6 +393,18 @@ def test_a_space_that_is_closed_takes_none_and_tells_nothing(agent, work, studio
         assert (answer.status_code, answer.json.get("reason")) == (409, "incognito")
 
 
+@pytest.mark.parametrize("default", [False, True])
+@modes
+def test_in_incognito_a_space_may_be_forgotten_and_not_moved(agent, work, default, mode):
+    if default:
+        agent.patch(WORK, {"incognito_default": True})
+    else:
+        agent.post("/v1/memory/incognito/start", {})
+    answer = remove(agent, mode)
+    assert (answer.status_code, answer.json.get("reason")) == ((200, None) if mode == "forget" else (409, "incognito"))
+    assert agent.get(WORK).status_code == (404 if mode == "forget" else 200)
+
+
 def test_a_space_whose_memory_is_off_takes_none(agent, work, studio):
     agent.patch("/v1/spaces/studio", {"memory_enabled": False})
     told = agent.get(f"{WORK}/contents", into="studio").json

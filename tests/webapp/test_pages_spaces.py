@@ -382,6 +382,15 @@ def test_what_is_in_it_can_be_moved(reader: FlaskClient, agent: Agent, kitchen: 
     assert "Tiles" in reader.get("/conversations?space=default").text
 
 
+def test_nothing_is_moved_out_of_a_space_while_incognito(reader: FlaskClient, agent: Agent, kitchen: str) -> None:
+    before, expect = agent.texts(), _expected(reader.get("/spaces/kitchen/delete"))
+    reader.post("/incognito/start")
+    page = reader.post("/spaces/kitchen/delete", data={"contents": "move", "expect": expect})
+    assert (page.status_code, "This session is incognito: nothing is stored." in _plain(page)) == (409, True)
+    assert agent.texts() == before
+    assert agent.get("/v1/spaces/kitchen").status_code == 200
+
+
 def test_what_is_in_it_can_be_moved_to_another_space_than_the_default(
     reader: FlaskClient, agent: Agent, kitchen: str
 ) -> None:

@@ -152,13 +152,16 @@ def contents(path: SpacePath, query: ContentsQuery) -> Response:
 def delete(path: SpacePath, query: RemovalQuery) -> Response:
     """Move what is in it to the space `into`, archive it there, or forget it; 409 if it has changed since.
 
-    Forgetting needs the scope forget as well. Entities move along, but not to the default space, which has none. Tokens
-    of the space are revoked.
+    Forgetting needs the scope forget as well, and is all that an incognito session may do. Entities move along, but not
+    to the default space, which has none. Tokens of the space are revoked.
     """
-    slug = space_in_address(path.slug).slug
+    space = space_in_address(path.slug)
+    slug = space.slug
     _refuse_confined("remove it")
     if query.contents == "forget":
         require_scope("forget")
+    else:
+        refuse_in_incognito(space.id)
     refuse_to_join(query.into)
     who = credential()
     done = remove_space(

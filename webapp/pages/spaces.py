@@ -200,6 +200,8 @@ def delete(slug: str) -> Response:
     refuse_to_join(into)
     place = _place(into)
     try:
+        if choice != "forget":
+            refuse_in_incognito(space.id)
         done = remove_space(
             session(),
             who.user_id,
