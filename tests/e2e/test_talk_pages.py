@@ -121,6 +121,8 @@ def test_a_conversation_is_renamed_and_moved(log_in: LogIn, talker: Any, scripts
     page.get_by_role("button", name="Save", exact=True).click()
     expect(page.get_by_role("heading", name="Boxes")).to_be_visible()
     expect(page).to_have_title("Boxes · Commonplace")
+    if scripts:
+        expect(page.locator("summary", has_text="Rename or move")).to_be_focused()
     page.goto("/conversations?space=kitchen")
     expect(page.get_by_role("link", name="Boxes")).to_be_visible()
 
