@@ -48,6 +48,26 @@ def test_null_for_what_is_needed_is_refused(agent, bees, tool, name):
     assert fields(agent.tool(tool.name, **{**needed(tool, bees), name: None})) == [name]
 
 
+# What agents are told to say, as the specification has it, and the server does without: of no type, it is a note.
+FORGIVEN = {("memory_add", "type")}
+# A change of nothing is none.
+UNCHANGED = ["memory_update", "fact_update"]
+
+
+@pytest.mark.parametrize("tool", TOOLS.values(), ids=lambda each: each.name)
+def test_a_schema_requires_what_a_call_cannot_do_without_and_nothing_else(agent, bees, honey, tool):
+    schema = tool.describe("mcp")["inputSchema"]
+    required = schema.get("required", [])
+    given = {name: value for name, value in needed(tool, bees, honey).items() if name in required}
+    less = {left: agent.tool(tool.name, **{name: given[name] for name in given if name != left}) for left in given}
+    taken = {(tool.name, name) for name, answer in less.items() if answer.status_code < 300}
+    assert (set(given), taken) == (set(required), {each for each in FORGIVEN if each[0] == tool.name})
+    assert all(fields(answer) == [name] for name, answer in less.items() if answer.status_code >= 300)
+    whole = agent.tool(tool.name, **given)
+    assert whole.status_code < 300 or (tool.name in UNCHANGED and fields(whole) == ["body"])
+    assert not [name for name in required if "default" in schema["properties"][name]]
+
+
 def test_null_for_a_field_that_there_is_not_is_refused(agent):
     assert fields(agent.tool("memory_search", query="bees", colour=None)) == ["colour"]
 
