@@ -15,7 +15,7 @@ from sqlalchemy.orm import InstrumentedAttribute, Session
 from memory.cursors import check_limit, from_cursor, to_cursor
 from memory.drafts.drafts import without_blanks
 from memory.errors import NotFoundError
-from memory.ids import first_id
+from memory.ids import among, first_id
 from memory.lineage.writers import find_tokens
 from memory.models import (
     Conversation,
@@ -30,6 +30,7 @@ from memory.models import (
     Token,
 )
 from memory.reading.typed import FEW, typed
+from memory.remote.credentials import MARKED, credentials_in
 from memory.storage.driver import fetch
 
 LARGEST_PAGE = 200
@@ -37,6 +38,9 @@ LARGEST_PAGE = 200
 # next letter.
 MOST_COUNTED = FEW
 MOST_LISTED = 10_000
+
+# A text may have 64 KiB.
+_READ_AT_ONCE = 200
 
 Conditions = Sequence[ColumnElement[bool]]
 # "changed": what was last edited, repeated or moved comes first; "important": what has the highest importance. No index
@@ -56,7 +60,7 @@ class Filters:
     """Which memories to list; None means any. `outside` are the slugs of spaces of which none is listed.
 
     `token_id` is the token that wrote them first. They were `stored_after` a moment whatever moment they are said to
-    be of, which is what `created_after` goes by.
+    be of, which is what `created_after` goes by. `credentials` are those that seem to hold one, or else the rest.
     """
 
     space: str | None = None
@@ -74,6 +78,7 @@ class Filters:
     created_before: datetime | None = None
     stored_after: datetime | None = None
     unrecalled_since: datetime | None = None
+    credentials: bool | None = None
     # Words as somebody types them: a memory fits if it has a word that begins with each.
     words: str | None = None
 
@@ -386,10 +391,23 @@ def _conditions(session: Session, user_id: UUID, filters: Filters) -> tuple[Cond
         theme = select(Theme.id).where(Theme.user_id == user_id, Theme.slug == filters.theme)
         # Written as an equality, and not with IN: only by that the planner sees that the index of themes will do.
         conditions.append(Memory.theme_id == theme.scalar_subquery())
+    if filters.credentials is not None:
+        held = among(Memory.id, _with_credentials(session, user_id))
+        conditions.append(held if filters.credentials else ~held)
     if filters.words is not None:
         found = typed(session, user_id, filters.words, active_only=filters.status == "active")
         return [*conditions, found.condition], found.many
     return conditions, False
+
+
+def _with_credentials(session: Session, user_id: UUID) -> Sequence[UUID]:
+    """Return the ids of the memories whose text seems to hold a credential.
+
+    The database leaves out nearly all others: what is one it does not know, and it keeps no index of them.
+    """
+    marked = select(Memory.id, Memory.text).where(Memory.user_id == user_id, Memory.text.regexp_match(MARKED))
+    rows = session.execute(marked.execution_options(yield_per=_READ_AT_ONCE))
+    return [memory_id for memory_id, text in rows if credentials_in(text)]
 
 
 def _to_entry(row: Any) -> Entry:

@@ -38,7 +38,11 @@ _FORMS = (
         r"-----BEGIN [A-Z ]{0,30}PRIVATE KEY(?: BLOCK)?-----(?:(?!-----).)*(?:-----END [A-Z ]{0,30}-----)?",
     ),
     _Form("AWS key", ("AKIA", "ASIA"), r"\b(?:AKIA|ASIA)[A-Z2-7]{16}\b"),
-    _Form("GitHub token", ("gh", "github_pat_"), r"\b(?:gh[oprsu]_[A-Za-z0-9]{36,255}|github_pat_\w{22,255})\b"),
+    _Form(
+        "GitHub token",
+        ("gho_", "ghp_", "ghr_", "ghs_", "ghu_", "github_pat_"),
+        r"\b(?:gh[oprsu]_[A-Za-z0-9]{36,255}|github_pat_\w{22,255})\b",
+    ),
     _Form("GitLab token", ("glpat-",), r"\bglpat-[\w-]{20,}"),
     _Form("Slack token", ("xox",), r"\bxox[abeoprs]-[\w-]{10,}"),
     _Form("Google key", ("AIza",), r"\bAIza[\w-]{35}"),
@@ -59,6 +63,10 @@ _FORMS = (
     # The name that goes with the password is no less of a secret.
     _Form("password in an address", ("://",), r"(?<=://)[^\s:/@]{1,64}:[^\s/@]{3,}(?=@)"),
 )
+
+
+# What finds a mark in a text, to PostgreSQL as well: a text without any holds no credential.
+MARKED = "|".join(re.escape(mark) for form in _FORMS for mark in form.marks)
 
 
 def credentials_in(text: str) -> tuple[str, ...]:

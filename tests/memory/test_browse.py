@@ -80,6 +80,25 @@ def test_filters_narrow_the_list(shelf, texts, filters, expected):
     assert texts(**filters) == expected
 
 
+KEYS = [f"CI pushes with ghp_{'16C7e42F292c6912E771' * 2}", "The shop is at postgres://robin:hunter2@db/shop"]
+
+
+def test_what_seems_to_hold_a_credential_is_listed_and_counted(book, bobs_book, texts, change):
+    # Marks alone are none: of a token, and of an address.
+    plain = ["Write tests for ghp_ and AKIA", "See https://example.org/a", "The Wi-Fi password is tulip-42"]
+    first, *_ = [book.write(each).id for each in (*KEYS, *plain)]
+    bobs_book.write("Mine is AKIAIOSFODNN7EXAMPLE")
+    assert (texts(credentials=True), texts(credentials=False)) == (KEYS[::-1], plain[::-1])
+    with book.session() as session:
+        asked = {"limit": 1, "cursor": None, "now": utc_now()}
+        assert list_counted(session, book.user_id, Filters(credentials=True), **asked)[1:] == (2, False)
+        assert (
+            list_ids(session, book.user_id, Filters(credentials=True, type="note"), most=9, now=utc_now())[-1] == first
+        )
+    change(first, text="CI pushes with a token")
+    assert texts(credentials=True) == KEYS[1:]
+
+
 def test_counting_agrees_with_listing(shelf, book):
     with book.session() as session:
         asked = {"limit": 1, "cursor": None, "now": utc_now()}

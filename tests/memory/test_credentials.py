@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import time
+from typing import Any
 
 import pytest
 
-from memory.remote.credentials import credentials_in, without_credentials
+from memory.remote.credentials import MARKED, credentials_in, without_credentials
 
 LETTERS = "aB3dE6gH9jK2mN5pQ8sT1vW4yZ7bC0dF3hJ6kL9nP2rS5"
 KEY = "-----BEGIN OPENSSH PRIVATE KEY-----\nb3BlbnNzaC1rZXktdjEA\nAAAABG5vbmUAAAAE\n-----END OPENSSH PRIVATE KEY-----"
@@ -63,6 +64,13 @@ def test_all_of_a_text_are_known() -> None:
     said = f"AKIAIOSFODNN7EXAMPLE and ghp_{LETTERS[:36]} and ghp_{LETTERS[1:37]}"
     assert credentials_in(said) == ("AWS key", "GitHub token")
     assert without_credentials(said) == "[credential] and [credential] and [credential]"
+
+
+def test_the_database_leaves_none_out_by_its_marks(book: Any) -> None:
+    values = ", ".join(f"(:v{number})" for number in range(len(KNOWN)))
+    given = {f"v{number}": f"CI uses {secret}" for number, (secret, _) in enumerate(KNOWN)}
+    assert book.all(f"SELECT v FROM (VALUES {values}) x(v) WHERE NOT v ~ :marked", marked=MARKED, **given) == []
+    assert book.all("SELECT 'The light is bright enough' ~ :marked", marked=MARKED) == [False]
 
 
 @pytest.mark.parametrize("said", INNOCENT)

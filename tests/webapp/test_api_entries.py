@@ -374,6 +374,15 @@ def test_a_filter_leaves_out_the_rest(agent, shelf, name, value):
     assert agent.texts(**{name: value}) == ["plain"]
 
 
+def test_what_seems_to_hold_a_credential_is_listed_alone_and_left_out(agent, shelf):
+    secret = f"CI pushes with ghp_{'16C7e42F292c6912E771' * 2}"
+    agent.store(secret)
+    assert agent.texts(credentials=True) == [secret]
+    assert agent.texts(credentials=False) == ["marked", "plain"]
+    assert agent.texts(credentials=True, space="work") == []
+    assert fields(agent.get(ENTRIES, credentials="some")) == ["credentials"]
+
+
 @pytest.mark.parametrize(("state", "texts"), [("pending", ["marked", "plain"]), ("ready", []), ("error", [])])
 def test_the_state_of_the_vector_filters(agent, shelf, state, texts):
     assert agent.texts(embedding=state) == texts

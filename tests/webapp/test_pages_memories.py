@@ -12,6 +12,7 @@ from api_agent import ENTRIES, Agent, add_space
 from flask import Flask
 from flask.testing import FlaskClient
 from pages_browser import HTMX, at_browser, flashes, follow, stored
+from pages_markup import words_of
 from sqlalchemy import text as sql
 
 from memory.clock import utc_now
@@ -114,6 +115,16 @@ FITTING = [
 ]
 
 
+def test_what_seems_to_hold_a_credential_is_listed_by_a_tick(reader: FlaskClient, ada) -> None:
+    stored(ada, TEXT)
+    stored(ada, secret := f"CI pushes with ghp_{'16C7e42F292c6912E771' * 2}")
+    page = reader.get("/memories?credentials=true").text
+    assert (secret in page, TEXT in page) == (True, False)
+    assert re.search(r'name="credentials"[^>]*value="true"[^>]*checked', page)
+    asked = reader.get("/memories/bulk/ask?act=forget&every=true&credentials=true").text
+    assert ("Forget 1 memory" in words_of(asked), TEXT in asked) == (True, False)
+
+
 @pytest.mark.parametrize("query", FITTING)
 def test_a_filter_keeps_what_fits(reader: FlaskClient, ada, query: str) -> None:
     stored(ada, TEXT, type="fact", tags=("keys",), theme="studio", manually_saved=True)
@@ -165,6 +176,7 @@ def test_a_filter_that_does_not_exist_is_refused(reader: FlaskClient, query: str
         ("?tag=keys", True),
         ("?pinned=true", True),
         ("?saved=true", True),
+        ("?credentials=true", True),
     ],
 )
 def test_what_narrows_the_list_is_never_folded_away(reader: FlaskClient, query: str, is_open: bool) -> None:

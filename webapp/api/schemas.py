@@ -361,6 +361,7 @@ class EntryQuery(Query):
     manually_saved: bool | None = None
     created_after: Moment | None = None
     created_before: Moment | None = None
+    credentials: bool | None = Field(None, description="Only what seems to hold a credential, or only the rest.")
     token_id: UUID | None = Field(None, description="Only what this token wrote first.")
     stored_after: Moment | None = Field(
         None, description="Only what was stored from then on, of whatever moment it is said to be."

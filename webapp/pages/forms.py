@@ -87,6 +87,7 @@ class BrowseForm(BaseModel):
     embedding: EmbeddingState | None = None
     pinned: bool | None = None
     saved: bool | None = None
+    credentials: bool | None = None
     older: int | None = Field(None, ge=1, le=36_500)
     unrecalled: int | None = Field(None, ge=1, le=36_500)
     order: Order = "newest"
@@ -108,6 +109,7 @@ class BrowseForm(BaseModel):
             embedding=self.embedding,
             pinned=self.pinned,
             manually_saved=self.saved,
+            credentials=self.credentials,
             created_before=now - timedelta(days=self.older) if self.older else None,
             words=self.q,
             unrecalled_since=now - timedelta(days=self.unrecalled) if self.unrecalled else None,
