@@ -37,6 +37,7 @@ def test_every_argument_says_what_it_is(tool, name, field):
 def test_a_schema_has_nothing_that_tells_a_model_nothing(tool):
     schema = tool.describe("mcp")["inputSchema"]
     assert (titles(schema), "description" in schema) == ([], False)
+    assert [name for name, field in schema["properties"].items() if field.get("default", ...) is None] == []
 
 
 @pytest.mark.parametrize(

@@ -22,9 +22,12 @@ class _Untitled(GenerateJsonSchema):
 def schema_of(arguments: type[BaseModel]) -> dict[str, Any]:
     """Return a JSON Schema (2020-12) of arguments; what the class says of itself is for who reads the code."""
     schema = arguments.model_json_schema(schema_generator=_Untitled)
-    for name in schema.get("required", ()):
-        # What is to be said has no default, though the server may do without it.
-        schema["properties"][name].pop("default", None)
+    required = schema.get("required", ())
+    for name, field in schema["properties"].items():
+        # What is to be said has no default, though the server may do without it; and that nothing stands for what is
+        # left out goes without saying.
+        if name in required or field.get("default", ...) is None:
+            field.pop("default", None)
     return {name: part for name, part in schema.items() if name not in {"title", "description"}}
 
 
