@@ -12,7 +12,7 @@ from playwright.sync_api import Page
 from secrets_of_tests import PASSWORD
 
 # What a GET answers with that is no page of ours: files, ways back, numbers for machines, a browser of the API's own.
-NOT_PAGES = {"static", "account.back", "account.export", "ops.healthz", "ops.readyz", "ops.metrics"}
+NOT_PAGES = {"static", "account.back", "account.export", "account.notes", "ops.healthz", "ops.readyz", "ops.metrics"}
 # Only a form leads there, with all that it takes: the acts below go that way.
 LED_TO = {"bulk.ask", "bulk.done"}
 # With an argument each; the ids are those of the furnished account.
