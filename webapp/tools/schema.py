@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
 from pydantic import BaseModel
@@ -19,8 +20,12 @@ class _Untitled(GenerateJsonSchema):
         return False
 
 
+@cache
 def schema_of(arguments: type[BaseModel]) -> dict[str, Any]:
-    """Return a JSON Schema (2020-12) of arguments; what the class says of itself is for who reads the code."""
+    """Return a JSON Schema (2020-12) of arguments; what the class says of itself is for who reads the code.
+
+    It is made once, as that takes milliseconds: nobody may change it.
+    """
     schema = arguments.model_json_schema(schema_generator=_Untitled)
     required = schema.get("required", ())
     for name, field in schema["properties"].items():
