@@ -407,6 +407,26 @@ def test_incognito_opens_nothing(ada, browser, three):
     assert len(state(ada)) == 3
 
 
+@pytest.mark.parametrize(("act", "more"), [("pin", {}), ("tag", {"tag": "attic"}), ("archive", {}), ("forget", {})])
+@pytest.mark.parametrize("default", [False, True])
+def test_in_incognito_a_forgetting_is_undone_and_nothing_else(ada, client, browser, three, act, more, default):
+    done = do(browser, three, act, **more)
+    before = state(ada)
+    if default:
+        client.post("/v1/memory/settings", json={"incognito_default": True}, headers=ada.headers)
+    else:
+        browser.post("/incognito/start")
+    undo(browser, done)
+    assert (len(state(ada)) == 3) if act == "forget" else (state(ada) == before)
+
+
+def test_a_space_that_is_incognito_by_default_takes_nothing(ada, client, browser, three):
+    add_space(ada, "diary")
+    client.post("/v1/memory/settings", json={"space": "diary", "incognito_default": True}, headers=ada.headers)
+    do(browser, three, "move", target="diary")
+    assert {place for *_, place in state(ada).values()} == {"default"}
+
+
 @pytest.mark.parametrize("path", ["/memories/bulk", "/memories/bulk/do", "/memories/bulk/undo"])
 def test_another_site_reaches_none_of_it(browser, three, path):
     form = {"id": three, "act": "forget"}

@@ -33,7 +33,7 @@ from webapp.api.schemas import Line
 from webapp.command_answers import listed
 from webapp.context import credential, runtime, session, utc_now
 from webapp.htmx import leave_for
-from webapp.operations import incognito_spaces, is_incognito, space_for, told_restorables
+from webapp.operations import incognito_spaces, is_incognito, refuse_in_incognito, space_for, told_restorables
 from webapp.pages.forms import BrowseForm, narrowed_by, parse
 from webapp.pages.place import way_back
 from webapp.pages.queries import offered_spaces, space_name
@@ -225,6 +225,8 @@ def do() -> Response:
     if is_incognito(None):
         return leave_for(url_for("browse.index"))
     value, ids = form.value, _open(form.id, _most(form.act))
+    if form.act == "move":
+        refuse_in_incognito(space_for(value).id, len(ids))
     changed = 0
     for some in portions(ids, bulk.MOST):
         changed += _apply(form.act, some, value, now)
@@ -285,7 +287,7 @@ def _by_origin(before: Mapping[UUID, str | None], about: str) -> dict[str | None
 
 @bp.post("/memories/bulk/undo")
 def undo() -> Response:
-    """Take back what was done to all of them."""
+    """Take back what was done to all of them; in incognito a forgetting alone."""
     who, now = credential(), utc_now()
     slips = [
         unseal(runtime().keys, text, who.user_id, field="slip", now=now)
@@ -293,6 +295,11 @@ def undo() -> Response:
     ]
     if any(slip.action not in {*WORDINGS, "restore"} for slip in slips):
         raise InvalidError("slip", "undoes nothing of this kind")
+    if is_incognito(None) and any(slip.action != "restore" for slip in slips):
+        return leave_for(url_for("browse.index"))
+    for slip in slips:
+        if slip.action == "move":
+            refuse_in_incognito(space_for(slip.space).id, len(slip.ids))
     gone = [each for slip in slips if slip.action == "restore" for each in slip.ids]
     # In one order for all slips: what sums up comes back after what it sums up.
     back: set[UUID] = set()
@@ -308,7 +315,7 @@ def undo() -> Response:
         spaces, ids = lock_spaces(session(), who.user_id), [each for slip in slips for each in slip.ids]
         bulk.lock_memories(session(), who.user_id, ids, *(space.id for space in spaces))
     for slip in slips:
-        number += _apply(slip.action, slip.ids, slip.space or "", now)
+        number += _apply(slip.action, _open(slip.ids), slip.space or "", now)
     session().commit()
     nudge()
     return _to_list(f"Undone: {counted(number, 'memory', 'memories')} as before.")
