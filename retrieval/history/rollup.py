@@ -5,7 +5,7 @@ Together belongs what has the same theme, or the same first tag, or else is near
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, tzinfo
@@ -85,10 +85,14 @@ class Group(Generic[_Old]):
         return "\n".join(f"{local(each.created_at, zone).date()}: {tidy(each.text)[:share]}" for each in self.memories)
 
     def draft(self, said: str, zone: tzinfo) -> Draft:
-        """Return the summary that has `said` of them; it names them as its sources, and is as late as the latest."""
+        """Return the summary that has `said` of them; it names them as its sources, and is as late as the latest.
+
+        It has the tags that all of them have: by a tag it may be found in another space, where nothing else of theirs
+        is to be known.
+        """
         latest = max(each.created_at for each in self.memories)
-        shared = Counter(tag for each in self.memories for tag in dict.fromkeys(each.tags))
-        tags = [tag for tag, number in shared.most_common() if 2 * number >= len(self.memories)][:MOST_TAGS]
+        first, *others = self.memories
+        tags = [tag for tag in dict.fromkeys(first.tags) if all(tag in each.tags for each in others)][:MOST_TAGS]
         return Draft(
             f"{self._head(zone)}\n{said}",
             "summary",

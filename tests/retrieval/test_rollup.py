@@ -89,9 +89,19 @@ def test_a_summary_says_when_and_of_what_and_names_its_sources():
         "- Clay from Ada is too wet for big bowls",
         "- Glaze needs two coats on the outside",
     ]
-    assert (draft.type, draft.role, draft.tags) == ("summary", "system", ("pots", "heat"))
+    assert (draft.type, draft.role, draft.tags) == ("summary", "system", ("pots",))
     assert draft.source_ids == tuple(str(UUID(int=number)) for number in (1, 3, 2))
     assert (draft.importance, draft.created_at) == (0.7, MARCH + timedelta(days=40))
+
+
+def test_a_summary_has_the_tags_that_all_of_its_sources_have():
+    """What has a tag may be found in another space by it, and what lacks it may not."""
+    told, kept = ("kitchen", "oven"), ("oven",)
+    mine = [Note(each, f"Note {each} of the house", told, theme="house") for each in range(1, 6)]
+    ((group,), _) = grouped([*mine, Note(6, "The bonus of March paid for it", kept, theme="house")], {}, 0.0)
+    assert group.draft(group.extract(), UTC).tags == ("oven",)
+    ((group,), _) = grouped(mine, {}, 0.0)
+    assert group.draft(group.extract(), UTC).tags == told
 
 
 def test_more_than_there_is_room_for_is_left_out():
