@@ -13,6 +13,7 @@ from pages_browser import at_browser
 from werkzeug.test import TestResponse
 
 from webapp.pages import remember_files
+from webapp.pages.forms import LARGEST_FORM
 
 KEYS = ("keys.md", "# Keys\n\n- The spare key is at Bob's.\n- The shed has none.\n")
 MEM0 = ("mem0.json", '{"results": [{"memory": "Loves hiking", "created_at": "2024-07-01T10:00:00Z"}]}')
@@ -97,6 +98,15 @@ def test_an_export_of_an_account_is_not_taken_for_notes(reader: FlaskClient, ada
     assert answer.status_code == 422
     assert "The file commonplace.json: is everything of an account: “commonplace import export”" in plain(answer)
     assert statuses(ada) == {"The shed has none.": "archived", "The spare key is at Bob's.": "active"}
+
+
+def test_files_that_are_too_large_bring_the_form_back_and_say_what_to_do(reader: FlaskClient, ada) -> None:
+    answer = send(reader, KEYS, ("all.md", "a line\n\n" * (LARGEST_FORM // 8)), archive_gone="true")
+    assert (answer.status_code, memories_of(ada)) == (413, 0)
+    told = plain(answer)
+    assert "The files are larger than 1 MB together: choose fewer or smaller ones" in told
+    assert 'type="file"' in answer.text
+    assert re.search(r'<input id="files"[^>]*aria-invalid="true" aria-describedby="files-error"', answer.text)
 
 
 def test_what_is_merged_or_was_forgotten_is_told(reader: FlaskClient, ada) -> None:

@@ -7,6 +7,7 @@ from http import HTTPStatus
 from pathlib import PurePath
 
 from flask import Response, flash, make_response, redirect, render_template, request, url_for
+from werkzeug.exceptions import RequestEntityTooLarge
 
 from memory.drafts.drafts import Draft
 from memory.errors import InvalidError, RefusedError
@@ -23,6 +24,7 @@ bp = guarded("remember_files")
 
 # Notes of one form: whoever waits for it sees no progress.
 MOST = 2000
+LARGEST = LARGEST_FORM // 2**20
 KINDS = ",".join(sorted(WRITTEN | OBJECTS))
 
 
@@ -35,19 +37,31 @@ def index() -> Response:
 @bp.post("/remember/files")
 def save() -> Response:
     """Store what the files have: all of it or nothing."""
-    space = request.form.get("space") or None
+    space, archive_gone = request.form.get("space") or None, "archive_gone" in request.form
     try:
         drafts = _drafts()
-        counts = bring(drafts, space, whole=_names() if "archive_gone" in request.form else ())
+        counts = bring(drafts, space, whole=_names() if archive_gone else ())
     except InvalidError as error:
         session().rollback()
-        return _page(space, HTTPStatus.UNPROCESSABLE_ENTITY, wrong=in_one_sentence(error))
+        return _refused(in_one_sentence(error), space, archive_gone=archive_gone)
     except RefusedError:
-        return _page(space, HTTPStatus.UNPROCESSABLE_ENTITY, wrong="Nothing is stored while this session is incognito")
+        return _refused("Nothing is stored while this session is incognito", space, archive_gone=archive_gone)
     flash(_said(counts))
     sources = {draft.source_ids[0] for draft in drafts}
     shown = {"source": sources.pop()} if len(sources) == 1 else {"order": "changed", "space": space}
     return make_response(redirect(url_for("browse.index", **shown), HTTPStatus.SEE_OTHER))
+
+
+@bp.errorhandler(RequestEntityTooLarge)
+def _too_large(_: RequestEntityTooLarge) -> Response:
+    """Say what can be done. What else the form said was not read to its end."""
+    where = "have them brought in where the server runs, by “commonplace import memories”"
+    said = f"The files are larger than {LARGEST} MB together: choose fewer or smaller ones, or {where}"
+    return _page(None, HTTPStatus.REQUEST_ENTITY_TOO_LARGE, wrong=said)
+
+
+def _refused(said: str, space: str | None, *, archive_gone: bool) -> Response:
+    return _page(space, HTTPStatus.UNPROCESSABLE_ENTITY, wrong=said, archive_gone=archive_gone)
 
 
 def _said(counts: Counter[str]) -> str:
@@ -86,15 +100,15 @@ def _names() -> list[str]:
     return [PurePath(each.filename or "").name for each in request.files.getlist("files")]
 
 
-def _page(space: str | None, status: int = HTTPStatus.OK, *, wrong: str = "") -> Response:
+def _page(space: str | None, status: int = HTTPStatus.OK, *, wrong: str = "", archive_gone: bool = False) -> Response:
     page = render_template(
         "remember/files.html",
         space=space,
         spaces=offered_spaces(space),
         kinds=KINDS,
         most=MOST,
-        largest=LARGEST_FORM // 2**20,
-        archive_gone="archive_gone" in request.form,
+        largest=LARGEST,
+        archive_gone=archive_gone,
         wrong=wrong,
     )
     return make_response(page, status)
