@@ -14,6 +14,7 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import quote
 
@@ -109,12 +110,14 @@ class EmbeddedServer:
 
         Raises `RuntimeError` where it does not start.
         """
-        log, has_ended = self._pgdata / "log", False
+        log, begun, has_ended = self._pgdata / "log", False, False
         try:
             while True:
                 begins = size(log)
-                # Until it is started, nobody is on the list of its users, and nobody would stop it.
-                with undisturbed(), contextlib.suppress(RecoveringError):
+                # Until it is started, nobody is on the list of its users, and nobody would stop it. Others that start
+                # theirs are waited for before.
+                with _locked(), undisturbed(), contextlib.suppress(RecoveringError):
+                    begun = True
                     return PostgresServer._instances.get(self._pgdata) or AnyFolderServer(self._pgdata)
                 logger.warning(READS_AGAIN)
                 # Not where it is started, as the library keeps all others of this machine waiting there.
@@ -128,7 +131,7 @@ class EmbeddedServer:
                     raise RuntimeError(reason or "it ended while it read again what it wrote")
                 has_ended = True
         except (KeyboardInterrupt, SystemExit):
-            if not self._prune():
+            if begun and not self._prune():
                 end_server(self.folder.parent)
             raise
 
@@ -355,6 +358,18 @@ class EmbeddedServer:
                     connection.execute(f'CREATE DATABASE "{self.database}"')
                 except psycopg.errors.UniqueViolation:
                     logger.debug("another process created the database first")
+
+
+@contextlib.contextmanager
+def _locked() -> Iterator[None]:
+    """Have the lock of all servers of this machine, until the library, which takes it once more, lets go of it."""
+    lock = PostgresServer._lock
+    lock.acquire()
+    try:
+        yield
+    finally:
+        if lock.acquired:
+            lock.release()
 
 
 def server_account() -> int:

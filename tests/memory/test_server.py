@@ -50,6 +50,47 @@ EmbeddedServer(Path(sys.argv[1]))
 """
 
 
+# Is told to go on once it has looked at its folder, and says when it waits for others to start theirs.
+WAITING = """
+import sys
+from pathlib import Path
+from memory.ending import end_at_sigterm
+from memory.server.embedded import EmbeddedServer
+from memory.server.library import PostgresServer
+join = EmbeddedServer._joined
+def joined(server):
+    PostgresServer._lock.sleep_func = lambda seconds: (print("waits", flush=True), sleep(seconds))
+    print("looked", flush=True)
+    sys.stdin.readline()
+    return join(server)
+EmbeddedServer._joined = joined
+sleep = PostgresServer._lock.sleep_func
+end_at_sigterm()
+EmbeddedServer(Path(sys.argv[1]))
+"""
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_who_waits_for_others_to_start_theirs_ends_when_told(
+    server_home: Path, tmp_path: Path, number: signal.Signals
+) -> None:
+    # Of its own, so that no other test is kept waiting.
+    lock = type(PostgresServer._lock)(tmp_path / PostgresServer.runtime_path.name / ".lockfile")
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL}
+    environment = {**os.environ, "XDG_RUNTIME_DIR": str(tmp_path)}
+    with subprocess.Popen([sys.executable, "-c", WAITING, server_home], env=environment, **pipes) as process:
+        assert process.stdout.readline() == b"looked\n"
+        with lock:
+            process.stdin.write(b"\n")
+            process.stdin.flush()
+            assert process.stdout.readline() == b"waits\n"
+            process.send_signal(number)
+            # The others are never done while this waits.
+            process.wait(30)
+    assert process.returncode in {128 + number, -number}
+    assert not (server_home / "postgres" / "PG_VERSION").exists()
+
+
 def test_no_other_account_reaches_the_socket_of_a_folder_with_a_long_name(server_home):
     folder = server_home / ("long" * 25)
     folder.mkdir()
