@@ -57,7 +57,9 @@ class _CommandRecording(Recording):
 
     def __init__(self, asked: Asked) -> None:
         super().__init__(TOOL, "read")
-        self._place = replace(self._place, conversation_id=asked.conversation_id)
+        if asked.conversation_id != self._place.conversation_id:
+            # The one that the body names goes before the space of a header, too.
+            self._place = replace(self._place, conversation_id=asked.conversation_id, space=None)
 
     def became(self, result: CommandResult) -> None:
         """Say what the command turned out to do; one that asks back only reads."""

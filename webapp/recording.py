@@ -134,7 +134,7 @@ class Recording:
         """Return what tells of the user's words; incognito leaves nothing of it, and of an error its kind alone."""
         if was_incognito(arguments.get("space")):
             return {"arguments": {}, "error": error and error.partition(":")[0]}
-        if place.space is not None and arguments.get("space") is None:
+        if place.space is not None and arguments.get("space") is None and arguments.get("conversation") is None:
             # Kept as if the call had named it, so that what a space hides later is hidden of this call, too.
             arguments = {**arguments, "space": place.space}
         return {

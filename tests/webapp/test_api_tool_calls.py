@@ -169,6 +169,17 @@ def test_a_call_for_a_space_in_a_conversation_of_another_is_refused(agent, ada, 
     assert agent.ask("POST", "/v1/tools/memory_add", json=note, headers={**place, SPACE: "home"}).status_code == 201
 
 
+def test_a_call_that_names_a_conversation_is_kept_without_the_space_that_the_header_names(agent, ada):
+    add_space(ada, "work")
+    talk, _ = converse(ada, add_space(ada, "home"))
+    asked = {"query": "swarm", "conversation": str(talk)}
+    agent.ask("POST", "/v1/tools/episode_search", json=asked, headers={SPACE: "work"})
+    said = {"text": "remember that bees swarm in May", "conversation": str(talk)}
+    agent.ask("POST", "/v1/command", json=said, headers={SPACE: "work"})
+    assert agent.texts(space="home") == ["bees swarm in May"]
+    assert [kept["arguments"] for kept in listed(agent)] == [{"text": said["text"]}, asked]
+
+
 def test_a_call_for_a_space_tells_nothing_once_that_is_incognito(agent, ada):
     add_space(ada, "work")
     agent.ask("POST", "/v1/tools/query_memory", json={"query": "swarm"}, headers={SPACE: "work"})
