@@ -123,6 +123,11 @@ def test_a_conversation_is_renamed_and_moved(log_in: LogIn, talker: Any, scripts
     expect(page).to_have_title("Boxes · Commonplace")
     if scripts:
         expect(page.locator("summary", has_text="Rename or move")).to_be_focused()
+        page.keyboard.press("Enter")
+        page.get_by_label("Title").evaluate("(field) => { field.maxLength = 9999; field.value = 'x'.repeat(501) }")
+        page.get_by_role("button", name="Save", exact=True).click()
+        expect(page.get_by_role("alert")).to_contain_text("must be at most 500 characters")
+        expect(page.get_by_label("Title")).to_be_focused()
     page.goto("/conversations?space=kitchen")
     expect(page.get_by_role("link", name="Boxes")).to_be_visible()
 
