@@ -60,6 +60,7 @@ addEventListener("htmx:sendError", () => (htmx.find("#flash").innerHTML = htmx.f
 
 /* What went wrong is over once something went right. */
 addEventListener("htmx:afterRequest", ({ detail: { requestConfig, xhr } }) => {
+  refocus(xhr.before);
   if (xhr.status < 400 && requestConfig.triggeringEvent?.isTrusted) htmx.find("#flash>.notice-error")?.remove();
 });
 
@@ -86,15 +87,16 @@ addEventListener("htmx:afterSwap", () => {
   }
 });
 
-/* The focus goes to what is wrong, or back to what was disabled. */
+/* The focus goes to what is wrong, or back. */
 const WRONG = "[aria-invalid=true]";
 htmx.find(WRONG)?.focus();
-/* What is folded leaves the focus to what unfolds it. */
-const seen = (each) => each?.closest("details:not([open])")?.querySelector("summary") ?? each;
+/* What is folded leaves it to what unfolds it. */
+const refocus = (each) => document.activeElement === document.body
+  && (each?.closest("details:not([open])")?.querySelector("summary") ?? each)?.focus({ preventScroll: true });
 addEventListener("htmx:beforeRequest", ({ detail: { xhr } }) => (xhr.before = document.activeElement));
 addEventListener("htmx:afterSettle", ({ detail: { elt, xhr } }) => {
   const before = xhr?.before;
-  if (!before || document.activeElement !== document.body) return;
+  if (before?.isConnected ?? true) return;
   const next = [WRONG, ".cell-form button", ".desk-pick input, button, a[href], [tabindex]"].map((each) => elt.querySelector(each)).find(Boolean);
-  seen((before.isConnected ? before : document.getElementById(before.id)) ?? next)?.focus({ preventScroll: true });
+  refocus(document.getElementById(before.id) ?? next);
 });

@@ -415,6 +415,24 @@ def test_a_button_that_was_disabled_has_the_focus_again(
     expect(page.get_by_role("button", name=name)).to_be_focused()
 
 
+@pytest.mark.parametrize("away", [True, False], ids=["away", "refused"])
+def test_who_is_refused_goes_on_from_the_button(browser: Browser, address: str, reader: Any, away: bool) -> None:
+    # A context of its own: the browser logs what is refused.
+    with browser.new_context(base_url=address) as context:
+        assert context.request.post("/login", form={"email": reader.email, "password": PASSWORD}).ok
+        page = context.new_page()
+        page.goto("/remember")
+        page.get_by_label("One self-contained statement").fill("Ada keeps bees.")
+        if away:
+            page.route("**/remember", lambda route: route.abort())
+        else:
+            context.clear_cookies()
+        button = page.get_by_role("button", name="Remember", exact=True)
+        button.press("Enter")
+        expect(page.locator("#flash")).to_contain_text("does not answer" if away else "You are logged out.")
+        expect(button).to_be_focused()
+
+
 def test_facts_that_are_looked_for_are_shown_on_a_phone(log_in: LogIn, reader: Any) -> None:
     page = log_in(reader, at="/facts")
     page.set_viewport_size({"width": 390, "height": 700})
