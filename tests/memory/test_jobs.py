@@ -9,11 +9,15 @@ from sqlalchemy import text
 from sqlalchemy.orm import Session
 
 from memory.clock import utc_now
+from memory.conversations.conversations import open_conversation
 from memory.embedding.models import Target, reconcile
 from memory.errors import NotFoundError
 from memory.ids import new_id
+from memory.messages.drafts import MessageDraft
+from memory.messages.messages import Scribe, append
 from memory.operators.jobs import list_stuck, retry_job
 from memory.record.telemetry import telemetry
+from memory.spaces.spaces import get_space
 from memory.writing.edit import pin
 
 
@@ -91,6 +95,40 @@ def test_a_job_of_another_user_is_out_of_reach(book, bobs_book, waiting):
     put(book, state="error")
     with bobs_book.session() as session, pytest.raises(NotFoundError):
         retry_job(session, book.user_id, "memory", waiting, now=utc_now())
+
+
+# --- since when what waits has waited ---
+
+
+def said(book, moment):
+    """Keep what was said at a moment, as one episode that waits for its vector."""
+    with book.session() as session:
+        space = get_space(session, book.user_id, "default")
+        talk, _ = open_conversation(session, book.user_id, space, now=utc_now(), actor="test")
+        turn = [MessageDraft(role, "The boiler is old", created_at=moment) for role in ("user", "assistant")]
+        append(session, book.user_id, talk.id, turn, Scribe(book.runtime.keys, len, utc_now(), "test", "-"))
+
+
+@pytest.mark.parametrize(("kind", "vectors"), [("memory", "embeddings"), ("episode", "episode_embeddings")])
+def test_what_is_of_years_ago_and_came_in_now_has_not_waited_for_years(book, waiting, kind, vectors):
+    def age():
+        with book.session() as session:
+            return timedelta(seconds=float(telemetry(session, utc_now())["embedding_backlog_age"]))
+
+    before, years = age(), timedelta(days=2_000)
+    with book.session() as session:
+        session.execute(text("UPDATE memories SET updated_at = :then"), {"then": utc_now() - years})
+    if kind == "episode":
+        said(book, utc_now() - years)
+    assert age() < before + timedelta(hours=1)
+    with book.session() as session:
+        # What is stuck counts from when it was to be made.
+        session.execute(text(f"UPDATE {vectors} SET created_at = :then"), {"then": utc_now() - years})
+    assert years <= age() < years + timedelta(hours=1)
+    with book.session() as session:
+        session.execute(text(f"DELETE FROM {vectors}"))
+    # Nobody was to make it, so it waits since it was written.
+    assert age() >= years
 
 
 # --- spaces that are full of what is held on to ---
