@@ -26,7 +26,7 @@ from sqlalchemy import event
 from sqlalchemy.exc import DataError, DBAPIError, IntegrityError, InterfaceError, OperationalError, SQLAlchemyError
 from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 from sqlalchemy.orm import Session
-from werkzeug.exceptions import ClientDisconnected, HTTPException, MethodNotAllowed, NotFound
+from werkzeug.exceptions import ClientDisconnected, HTTPException, MethodNotAllowed, NotFound, RequestEntityTooLarge
 
 from memory.errors import ConflictError, DomainError, InvalidError, NotFoundError, RefusedError
 from retrieval.policy import PolicyError
@@ -299,6 +299,8 @@ def _http(error: HTTPException) -> Response:
     detail = _NOTHING_HERE if unknown else error.description or ""
     if unknown and _asks_a_program():
         detail = f"{detail}; {request.root_path}/v1/openapi.json has all there are, and an id in one must be whole"
+    if isinstance(error, RequestEntityTooLarge):
+        detail = f"this is more than is taken at once, which is at most {request.max_content_length:,} bytes"
     allowed = sorted(error.valid_methods or ()) if isinstance(error, MethodNotAllowed) else []
     if allowed:
         detail = f"{request.method} is not taken here; there are {', '.join(allowed)}"

@@ -252,6 +252,7 @@ def test_a_huge_body_answers_413(reader, path, most):
         return reader.post(path, data=b"x", content_type="application/json", environ_overrides=length)
 
     assert (sent(most + 1).status_code, sent(most + 1).mimetype) == (413, "application/problem+json")
+    assert f"at most {most:,} bytes" in sent(most + 1).json["detail"]
     # What does not come is cut off.
     assert (sent(most).status_code, sent(most).json["detail"]) == (400, "the body was cut off; nothing was done")
 

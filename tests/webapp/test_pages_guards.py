@@ -104,6 +104,7 @@ def test_a_form_in_chunks_is_taken_whole_or_not_at_all(app: Flask, ada, more: in
     response = browser.post("/remember", input_stream=form, content_type="application/x-www-form-urlencoded", **sent)
     page = browser.get("/memories").text
     assert (response.status_code, "The heron is violet." in page) == (status, status == 201)
+    assert ("This is more than is taken at once, which is at most 1,048,576 bytes" in response.text) == (status == 413)
     assert ("birds" in page) == (status == 201)
 
 
