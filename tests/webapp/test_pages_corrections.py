@@ -103,6 +103,15 @@ def test_a_memory_is_corrected(ada, browser, pair):
     assert rows(ada, "SELECT type, tags FROM memories WHERE id = :id", id=pair[0])[0] == ("fact", ["keys", "home"])
 
 
+@pytest.mark.parametrize("typed", ["Around the house", " around the HOUSE ", "house"])
+def test_a_theme_goes_by_what_it_is_called_too(ada, browser, pair, typed):
+    browser.post("/themes", data={"display_name": "Around the house", "slug": "house"})
+    form = {"text": "The spare key is with Grace", "type": "fact", "theme": typed}
+    for said in ("Changed.", "Nothing changed."):
+        assert flashes(browser.get(browser.post(f"/memories/{pair[0]}/edit", data=form).location)).count(said) == 1
+    assert rows(ada, "SELECT t.slug FROM memories m JOIN themes t ON t.id = m.theme_id") == [("house",)]
+
+
 def test_a_tag_with_a_comma_stays_whole_as_long_as_nobody_touches_it(ada, browser, pair):
     rows(ada, "UPDATE memories SET tags = '{\"weird, tag\",keys}' WHERE id = :id RETURNING id", id=pair[0])
     form = {"text": "The spare key is with Grace", "type": "fact", "tags": "weird, tag, keys"}

@@ -258,7 +258,8 @@ def _unread(runtime: Runtime) -> Finding:
         return Finding("enrichment", True, "off")
     with runtime.sessions() as session:
         waiting = telemetry(session, utc_now())["enrichment_backlog"]
-    return Finding("enrichment", True, f"{waiting} texts wait to be read; `commonplace backfill` reads them")
+    advice = "; `commonplace backfill` reads them" if waiting else ""
+    return Finding("enrichment", True, f"{waiting} texts wait to be read{advice}")
 
 
 _OF_DATABASE = (_database, _extension, _schema, _role, _key, _admins)

@@ -227,7 +227,7 @@ def save(memory_id: UUID) -> Response:
 
 def _changes(memory: Memory, form: RememberForm) -> dict[str, Any]:
     """Return the fields that a form changes, without those that only look otherwise in a browser."""
-    changes: dict[str, Any] = {"type": form.type, "theme": form.theme}
+    changes: dict[str, Any] = {"type": form.type, "theme": _theme_meant(form.theme or "") or None}
     # Blanks at its ends, and line ends of another kind, do not come back from a browser.
     if (text := by_lines(form.text)) != by_lines(memory.text).strip():
         changes["text"] = text
@@ -238,6 +238,12 @@ def _changes(memory: Memory, form: RememberForm) -> dict[str, Any]:
     if "last_day" in request.form and form.last_day != last_day_of(memory.expires_at):
         changes["expires_at"] = form.expires_at
     return changes
+
+
+def _theme_meant(given: str) -> str:
+    """Return the slug of the theme that is called so, as everywhere else on the pages; else what was given."""
+    called = {name.casefold(): slug for slug, name in choices().themes}
+    return called.get(given.strip().casefold(), given.strip())
 
 
 def _written_for_nothing(memory_id: UUID) -> Response:
@@ -269,7 +275,7 @@ def _is_as_written(entry: Entry) -> bool:
     return (
         by_lines(given.get("text", "")).strip() == by_lines(memory.text).strip()
         and given.get("type") == memory.type
-        and given.get("theme", "").strip() == (entry.theme or "")
+        and _theme_meant(given.get("theme", "")) == (entry.theme or "")
         and ", ".join(tags) == ", ".join(memory.tags)
         and given.get("last_day", day) == day
     )
