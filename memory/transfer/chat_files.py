@@ -25,7 +25,7 @@ from memory.messages.drafts import MAX_CONTENT_BYTES, MessageDraft
 _CONVERSATIONS = re.compile(r"conversations(-\d+)?\.json", re.IGNORECASE)
 _SPACE = re.compile(r"[ \t\r\n]*")
 # Between these ChatGPT writes what its own pages alone can show: where something was found, or what a name stands for.
-_MARKED = re.compile("\ue200[^\ue201]*\ue201")
+_MARKED = re.compile("\ue200[^\ue200\ue201]*\ue201")
 _ROLES = {"user": "user", "human": "user", "assistant": "assistant"}
 
 
@@ -176,11 +176,26 @@ def _text_at_chatgpt(message: Mapping[str, Any]) -> str:
     texts = [part if isinstance(part, str) else _mapping(part).get("text") for part in parts]
     text = "\n".join(each for each in texts if isinstance(each, str) and each.strip())
     references = _mapping(message.get("metadata")).get("content_references")
-    for each in references if isinstance(references, list) and "\ue200" in text else ():
-        marked, shown = (each.get("matched_text"), each.get("alt")) if isinstance(each, Mapping) else (None, None)
-        if isinstance(marked, str) and _MARKED.fullmatch(marked):
-            text = text.replace(marked, shown if isinstance(shown, str) else "")
-    return _MARKED.sub("", text)
+    return _as_shown(text, references if isinstance(references, list) and "\ue200" in text else ())
+
+
+def _as_shown(text: str, references: Sequence[Any]) -> str:
+    """Return a text with what references say is shown where it is marked, and nothing where none says so."""
+    known = {
+        each["matched_text"]: _MARKED.sub("", each["alt"])
+        for each in references
+        if isinstance(each, Mapping) and isinstance(each.get("matched_text"), str) and isinstance(each.get("alt"), str)
+    }
+    # No more of it than a message holds: a few bytes may mark it a million times.
+    room = MAX_CONTENT_BYTES
+
+    def shown(mark: re.Match[str]) -> str:
+        nonlocal room
+        alt = known.get(mark[0], "") if room > 0 else ""
+        room -= len(alt)
+        return alt
+
+    return _MARKED.sub(shown, text)
 
 
 def _of_claude(given: Mapping[str, Any], where: str, now: datetime) -> Chat:

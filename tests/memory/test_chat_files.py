@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import io
 import json
+import tracemalloc
 import zipfile
 from datetime import UTC, datetime
+from time import process_time
 
 import pytest
 from exported_chats import BEGAN, archive, chatgpt, claude, node, turn
@@ -111,6 +113,31 @@ def test_marks_that_only_the_page_of_chatgpt_can_show_are_shown_as_it_does():
     references = [{"matched_text": "\ue200entity\ue202Lisbon\ue201", "alt": "Lisbon"}, {"matched_text": " "}, None]
     reply = node("a1", "root", "assistant", marked, metadata={"content_references": references})
     assert said([chatgpt(reply)]) == ["Lisbon has trams."]
+
+
+def test_a_mark_is_shown_once_whatever_is_shown_for_it():
+    references = [{"matched_text": f"\ue200{at}\ue201", "alt": f"x\ue200{at + 1}\ue201" * 2} for at in range(18)]
+    reply = node("a1", "root", "assistant", "\ue2000\ue201.", metadata={"content_references": references})
+    assert said([chatgpt(reply)]) == ["xx."]
+
+
+def test_much_that_is_shown_for_many_marks_is_cut_off_where_a_message_ends():
+    references = [{"matched_text": "\ue2000\ue201", "alt": "x" * 1_000_000}]
+    reply = node("a1", "root", "assistant", "\ue2000\ue201" * 200, metadata={"content_references": references})
+    written = json.dumps([chatgpt(reply)]).encode()
+    tracemalloc.start()
+    try:
+        [chat] = read(written)
+        assert tracemalloc.get_traced_memory()[1] < 32_000_000
+    finally:
+        tracemalloc.stop()
+    assert len(chat.messages[0].content) == MAX_CONTENT_BYTES
+
+
+def test_marks_that_do_not_end_take_no_longer_than_other_words():
+    began = process_time()
+    assert len(said([chatgpt(node("q1", "root", said="\ue200" * 150_000))])[0]) == 150_000
+    assert process_time() - began < 2
 
 
 def test_a_chat_that_is_not_to_be_remembered_has_nothing():
