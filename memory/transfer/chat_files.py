@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import re
+import struct
 import zipfile
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
@@ -26,6 +27,8 @@ _CONVERSATIONS = re.compile(r"conversations(-\d+)?\.json", re.IGNORECASE)
 _SPACE = re.compile(r"[ \t\r\n]*")
 # Between these ChatGPT writes what its own pages alone can show: where something was found, or what a name stands for.
 _MARKED = re.compile("\ue200[^\ue200\ue201]*\ue201")
+# Ways of packing of which no more is unpacked than is read.
+_PACKED = frozenset({zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED})
 _ROLES = {"user": "user", "human": "user", "assistant": "assistant"}
 
 
@@ -73,16 +76,23 @@ def chats_in(file: IO[bytes], name: str, now: datetime, *, most: int | None = No
             inside = [each for each in archive.infolist() if _CONVERSATIONS.fullmatch(PurePath(each.filename).name)]
             if not inside:
                 raise _wrong(name, "has no conversations.json, in which ChatGPT and Claude export chats")
-            # As much as the archive says there is, and no more is read: it may say so and have more.
             if most is not None and sum(each.file_size for each in inside) > most:
                 raise _wrong(name, f"has more than {most // 2**20} MB of chats")
+            if any(each.compress_type not in _PACKED for each in inside):
+                raise _wrong(name, "is packed in another way than ChatGPT and Claude pack archives")
             return [
                 chat
                 for each in sorted(inside, key=lambda member: member.filename)
-                for chat in _read(archive.read(each), f"{name}, {each.filename}", now)
+                for chat in _read(_unpacked(archive, each), f"{name}, {each.filename}", now)
             ]
-    except (zipfile.BadZipFile, zlib.error, RuntimeError, EOFError, OSError):
+    except (zipfile.BadZipFile, zlib.error, struct.error, RuntimeError, EOFError, OSError, ValueError):
         raise _wrong(name, "is no archive, is cut off, or is locked with a password") from None
+
+
+def _unpacked(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> bytes:
+    """Return as much of a file as the archive says there is: it may say so and have more, which would fill memory."""
+    with archive.open(member) as file:
+        return file.read(member.file_size)
 
 
 def _read(content: bytes, name: str, now: datetime) -> list[Chat]:

@@ -6,6 +6,8 @@ import io
 import json
 import tracemalloc
 import zipfile
+import zlib
+from contextlib import suppress
 from datetime import UTC, datetime
 from time import process_time
 
@@ -274,6 +276,19 @@ def broken() -> bytes:
     return content[:place] + bytes(20) + content[place + 20 :]
 
 
+def misnamed() -> bytes:
+    """An archive with a name that is no text."""
+    return archive({"conversations.json": [chatgpt()], "é.json": {}}).replace("é".encode(), b"\xff\xff")
+
+
+def misplaced() -> bytes:
+    """An archive that says of its one file that it stands before the archive."""
+    content = bytearray(archive({"conversations.json": [chatgpt()]}))
+    at = content.rindex(b"PK\x05\x06") + 16
+    content[at : at + 4] = (2**24).to_bytes(4, "little")
+    return bytes(content)
+
+
 @pytest.mark.parametrize(
     ("content", "wrong"),
     [
@@ -283,6 +298,8 @@ def broken() -> bytes:
         (b"PK", "is no archive, is cut off, or is locked"),
         (locked(), "is no archive, is cut off, or is locked"),
         (broken(), "is no archive, is cut off, or is locked"),
+        (misnamed(), "is no archive, is cut off, or is locked"),
+        (misplaced(), "is no archive, is cut off, or is locked"),
     ],
 )
 def test_an_archive_without_chats_is_refused(content, wrong):
@@ -307,6 +324,24 @@ def test_an_archive_that_says_it_has_less_than_it_has_is_cut_off():
         content[at : at + 4] = (size - 10).to_bytes(4, "little")
     with pytest.raises(InvalidError, match="is cut off"):
         read(bytes(content), "export.zip")
+
+
+@pytest.mark.parametrize("packed", [zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA])
+def test_what_an_archive_has_beyond_what_it_says_is_not_unpacked(packed):
+    written = io.BytesIO()
+    with zipfile.ZipFile(written, "w", packed) as opened:
+        opened.writestr("conversations.json", b"[]" + b" " * 50_000_000)
+    content = bytearray(written.getvalue())
+    at = content.index(b"PK\x01\x02") + 16
+    content[at : at + 4] = zlib.crc32(b"[]").to_bytes(4, "little")
+    content[at + 8 : at + 12] = (2).to_bytes(4, "little")
+    tracemalloc.start()
+    try:
+        with suppress(InvalidError):
+            assert chats_in(io.BytesIO(content), "export.zip", NOW, most=2**21) == []
+        assert tracemalloc.get_traced_memory()[1] < 10_000_000
+    finally:
+        tracemalloc.stop()
 
 
 def test_a_folder_is_read_where_one_was_unpacked(tmp_path):

@@ -101,6 +101,14 @@ def test_an_archive_is_not_unpacked_without_end(reader: FlaskClient, ada, monkey
     assert (answer.status_code, "has more than 1 MB of chats" in plain(answer), kept(ada)) == (422, True, 0)
 
 
+def test_archives_together_are_not_unpacked_without_end(reader: FlaskClient, ada, monkeypatch) -> None:
+    monkeypatch.setattr(conversation_files, "LARGEST_UNPACKED", 2**21)
+    large = archive({"conversations.json": [chatgpt(title="x" * 1_500_000)]})
+    answer = send(reader, ("x.zip", large), ("y.zip", large))
+    assert (answer.status_code, "has more than 1 MB of chats" in plain(answer), kept(ada)) == (422, True, 0)
+    assert (send(reader, ("x.zip", large)).status_code, kept(ada)) == (303, 1)
+
+
 def test_more_than_other_forms_hold_is_taken(reader: FlaskClient, ada) -> None:
     answer = send(reader, written(chatgpt(plugin_ids="x" * 2 * LARGEST_FORM)))
     assert (answer.status_code, kept(ada)) == (303, 1)

@@ -22,7 +22,7 @@ from webapp.plain import in_one_sentence
 
 bp = guarded("conversation_files")
 
-# Bytes that an archive may have when it is unpacked: texts take a fifth of their size in it.
+# Bytes that the archives of a form may have when they are unpacked: texts take a fifth of their size in it.
 LARGEST_UNPACKED = 4 * LARGEST_CHATS
 
 
@@ -63,13 +63,11 @@ def refuse_large(_error: RequestEntityTooLarge) -> Response:
 def _chats() -> list[Chat]:
     """Return the chats of the files of the form; raises `InvalidError`."""
     now = utc_now()
-    chats = [
-        chat
-        for each in request.files.getlist("files")
-        # Some browsers send the path of the file, too.
-        if (name := PurePath(each.filename or "").name)
-        for chat in chats_in(each.stream, name, now, most=LARGEST_UNPACKED)
-    ]
+    # Some browsers send the path of the file, too.
+    files = [(PurePath(each.filename or "").name, each.stream) for each in request.files.getlist("files")]
+    # All that are chosen share it, as they are in memory together.
+    most = LARGEST_UNPACKED // max(len(files), 1)
+    chats = [chat for name, stream in files if name for chat in chats_in(stream, name, now, most=most)]
     if not chats:
         raise InvalidError("files", "have no chat in them: choose the archive, or the conversations.json in it")
     return chats
