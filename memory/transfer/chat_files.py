@@ -102,7 +102,8 @@ def _read(content: bytes, name: str, now: datetime) -> list[Chat]:
         raise _wrong(name, "is not UTF-8") from None
     try:
         return [_chat(given, f"{name}, number {at}", now) for at, given in enumerate(_elements(text), 1)]
-    except (json.JSONDecodeError, RecursionError):
+    except (ValueError, RecursionError):
+        # Python reads no number of thousands of digits, and says so by an error of its own.
         raise _wrong(name, "is cut off, or no JSON") from None
 
 
@@ -142,7 +143,7 @@ def _of_chatgpt(given: Mapping[str, Any], where: str, now: datetime) -> Chat:
     began = _moment(given.get("create_time"), now)
     nodes = {name: node for name, node in given["mapping"].items() if isinstance(node, Mapping)}
     said = []
-    for name in [] if given.get("is_do_not_remember") is True else _course(nodes, given.get("current_node")):
+    for name in [] if given.get("is_do_not_remember") is True else _course(nodes, _text(given.get("current_node"))):
         message = nodes[name].get("message")
         if isinstance(message, Mapping) and (role := _speaker_at_chatgpt(message)):
             model = _mapping(message.get("metadata")).get("model_slug") if role == "assistant" else None
@@ -150,27 +151,27 @@ def _of_chatgpt(given: Mapping[str, Any], where: str, now: datetime) -> Chat:
     return _put_together(given.get("conversation_id") or given.get("id"), given.get("title"), began, said, where)
 
 
-def _course(nodes: Mapping[str, Mapping[str, Any]], last: Any) -> list[str]:
+def _course(nodes: Mapping[str, Mapping[str, Any]], last: str | None) -> list[str]:
     """Return the names of the nodes from the first one to the last, each of which names the one before it."""
     if last not in nodes:
         # Of an older export, which does not say where it ended: the one that was written last.
         ends = [name for name, node in nodes.items() if not node.get("children")]
         last = max(ends, key=lambda name: _seconds(nodes[name]), default=None)
     course: dict[str, None] = {}
-    while last in nodes and last not in course:
+    while last is not None and last in nodes and last not in course:
         course[last] = None
-        last = nodes[last].get("parent")
+        last = _text(nodes[last].get("parent"))
     return list(reversed(course))
 
 
 def _seconds(node: Mapping[str, Any]) -> float:
     written = _mapping(node.get("message")).get("create_time")
-    return float(written) if isinstance(written, int | float) else 0.0
+    return written if isinstance(written, int | float) else 0.0
 
 
 def _speaker_at_chatgpt(message: Mapping[str, Any]) -> str | None:
     """Return who says a message to the other one; None for what is said to a tool, by one, or is not shown."""
-    if message.get("recipient") not in {None, "all"}:
+    if message.get("recipient") not in (None, "all"):
         return None
     if _mapping(message.get("metadata")).get("is_visually_hidden_from_conversation"):
         return None
@@ -180,7 +181,7 @@ def _speaker_at_chatgpt(message: Mapping[str, Any]) -> str | None:
 def _text_at_chatgpt(message: Mapping[str, Any]) -> str:
     content = _mapping(message.get("content"))
     parts = content.get("parts")
-    if content.get("content_type") not in {"text", "multimodal_text"} or not isinstance(parts, list):
+    if content.get("content_type") not in ("text", "multimodal_text") or not isinstance(parts, list):
         return ""
     # What was spoken is an object with its text among pictures, which have none.
     texts = [part if isinstance(part, str) else _mapping(part).get("text") for part in parts]
@@ -215,9 +216,9 @@ def _of_claude(given: Mapping[str, Any], where: str, now: datetime) -> Chat:
         if isinstance(message, Mapping)
     }
     names = list(messages)
-    if any(message.get("parent_message_uuid") in messages for message in messages.values()):
-        parents = {name: {"parent": message.get("parent_message_uuid")} for name, message in messages.items()}
-        last = given.get("current_leaf_message_uuid")
+    parents = {name: {"parent": message.get("parent_message_uuid")} for name, message in messages.items()}
+    if any(_text(each["parent"]) in messages for each in parents.values()):
+        last = _text(given.get("current_leaf_message_uuid"))
         names = _course(parents, last if last in messages else names[-1])
     said = [
         (name, role, _text_at_claude(messages[name]), _moment(messages[name].get("created_at"), now), None)
@@ -254,13 +255,13 @@ def _put_together(
     where: str,
 ) -> Chat:
     """Return the chat; what does not say when it was said was so with what came before it."""
-    if not isinstance(chat_id, str) or not 1 <= len(chat_id) <= LONGEST_NAME:
+    if not _is_name(chat_id):
         raise _wrong(where, "has no id")
     drafts, moment = [], began
     for name, role, text, at, model in said:
         moment = at or moment
         if content := _storable(text, MAX_CONTENT_BYTES):
-            known = model if isinstance(model, str) and 1 <= len(model) <= LONGEST_NAME else None
+            known = model if _is_name(model) else None
             drafts.append(
                 MessageDraft(role, content, client_id=name[:LONGEST_NAME], created_at=moment, model=known, where=where)
             )
@@ -272,6 +273,10 @@ def _storable(text: str, most: int) -> str:
     """Return a text without what no database takes, and no longer than `most` bytes; nothing of white space alone."""
     kept = text.replace("\x00", "").encode("utf-8", "replace")[:most].decode("utf-8", "ignore")
     return kept if kept.strip() else ""
+
+
+def _is_name(given: Any) -> bool:
+    return isinstance(given, str) and 1 <= len(given) <= LONGEST_NAME and _storable(given, 4 * LONGEST_NAME) == given
 
 
 def _moment(given: Any, now: datetime) -> datetime | None:
@@ -289,6 +294,10 @@ def _moment(given: Any, now: datetime) -> datetime | None:
 
 def _mapping(value: Any) -> Mapping[str, Any]:
     return value if isinstance(value, Mapping) else {}
+
+
+def _text(value: Any) -> str | None:
+    return value if isinstance(value, str) else None
 
 
 def _wrong(where: str, what: str) -> InvalidError:

@@ -142,6 +142,30 @@ def test_marks_that_do_not_end_take_no_longer_than_other_words():
     assert process_time() - began < 2
 
 
+@pytest.mark.parametrize("odd", [[], {}, 7, True])
+def test_what_is_of_another_kind_than_it_should_be_is_as_if_it_were_not_there(odd):
+    asked, reply = node("q1", "root"), node("a1", "q1", "assistant", metadata={"model_slug": odd})
+    assert said([chatgpt(asked, reply, current_node=odd)]) == ["user says q1", "assistant says a1"]
+    assert said([chatgpt(asked, node("a1", "q1", "assistant", recipient=odd))]) == ["user says q1"]
+    assert said([chatgpt(asked, node("a1", "q1", content={"content_type": odd, "parts": ["x"]}))]) == ["user says q1"]
+    lost = chatgpt(asked, reply)
+    lost["mapping"]["a1"]["parent"] = odd
+    assert said([lost]) == ["assistant says a1"]
+    turns = turn("t1", parent_message_uuid=odd), turn("t2", "assistant", parent_message_uuid="t1")
+    assert said([claude(*turns, current_leaf_message_uuid=odd)]) == ["human says t1", "assistant says t2"]
+
+
+def test_a_moment_beyond_all_numbers_is_none():
+    beyond = node("q1", "root", create_time=10**400)
+    [chat] = read([chatgpt(beyond, create_time=10**400, current_node=None)])
+    assert (chat.created_at, [message.created_at for message in chat.messages]) == (None, [None])
+
+
+def test_a_model_whose_name_no_database_takes_is_none():
+    [chat] = read([chatgpt(node("a1", "root", "assistant", metadata={"model_slug": "gpt\x00"}))])
+    assert [message.model for message in chat.messages] == [None]
+
+
 def test_a_chat_that_is_not_to_be_remembered_has_nothing():
     [chat] = read([chatgpt(is_do_not_remember=True)])
     assert chat.messages == ()
@@ -244,6 +268,9 @@ def test_an_empty_list_has_no_chat(spaced):
         (json.dumps([chatgpt(conversation_id=None)]).encode(), "conversations.json, number 1: has no id"),
         (json.dumps([claude(), claude(uuid=7)]).encode(), "conversations.json, number 2: has no id"),
         (json.dumps([claude(uuid="x" * 257)]).encode(), "number 1: has no id"),
+        (json.dumps([claude(uuid="x\x00")]).encode(), "number 1: has no id"),
+        (json.dumps([claude(uuid="\ud800")]).encode(), "number 1: has no id"),
+        (b'[{"mapping": {}, "id": 1' + b"0" * 5000 + b"}]", "is cut off, or no JSON"),
     ],
 )
 def test_what_is_no_export_is_refused_with_its_place(content, wrong):
