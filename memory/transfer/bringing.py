@@ -83,15 +83,19 @@ def _correct(
     # Of a document that somebody has copied to write another one nobody knows which is the memory.
     times = Counter(of for of, _ in named)
     returning = {of: draft for of, draft in named if times[of] == 1}
-    mine = (Memory.user_id == space.user_id, Memory.space_id == space.id, Memory.status == "active")
+    mine = (Memory.user_id == space.user_id, Memory.space_id == space.id)
     there = session.scalars(select(Memory).where(*mine, among(Memory.id, returning)).order_by(Memory.id)).all()
     done: dict[int, str] = {}
     for memory in there:
         draft = returning[memory.id]
-        if memory.text.strip() == draft.text:
+        active, same = memory.status == "active", draft.says(memory.text)
+        if same and active:
             continue
-        if memory.version != draft.version:
+        if same or memory.version != draft.version:
+            # What was archived or replaced here since is not to come back as another memory, either.
             done[id(draft)] = "changed"
+            continue
+        if not active:
             continue
         try:
             update(session, space.user_id, memory.id, {"text": draft.text}, keys=keys, now=now, actor=actor)

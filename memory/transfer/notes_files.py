@@ -49,6 +49,10 @@ class Returning(Draft):
     of: UUID | None = None
     version: int = 0
 
+    def says(self, text: str) -> bool:
+        """Tell whether it has this text, as a document has one: of one kind of line ends, with no space around it."""
+        return self.text == _LINE_END.sub("\n", text).strip()
+
 
 def files_in(path: Path) -> list[Path]:
     """Return a file, or those of a folder and its folders that can be read, none whose name begins with a dot."""

@@ -222,6 +222,42 @@ def test_what_was_archived_since_stays_so(book, returned):
     assert (book.load(kept.id).text, book.load(kept.id).status) == (KEY, "archived")
 
 
+def test_what_was_replaced_since_does_not_come_back(book, returned):
+    kept = book.write(KEY)
+
+    def replaced():
+        newer = book.write("Bob took the spare key with him when he left")
+        book.do(update, newer.id, {"supersedes": kept.id})
+
+    assert returned(meanwhile=replaced) == {"there": 0, "changed": 1}
+    assert sorted(book.all("SELECT status FROM memories")) == ["active", "superseded"]
+
+
+def test_what_was_archived_since_does_not_come_back(book, returned):
+    kept = book.write(KEY)
+    archived = {"meanwhile": lambda: book.do(update, kept.id, {"status": "archived"})}
+    assert returned(**archived) == {"there": 0, "changed": 1}
+    assert book.all("SELECT status FROM memories") == ["archived"]
+
+
+def test_what_was_changed_and_archived_since_does_not_come_back(book, returned):
+    kept = book.write(KEY)
+
+    def changed():
+        book.do(update, kept.id, {"text": KEY.replace("Bob", "Ana")})
+        book.do(update, kept.id, {"status": "archived"})
+
+    assert returned(meanwhile=changed) == {"there": 0, "changed": 1}
+    assert book.one("SELECT count(*) FROM memories") == 1
+
+
+@pytest.mark.parametrize("end", ["\r\n", "\r"])
+def test_ends_of_lines_of_another_kind_are_no_change(book, returned, end):
+    kept = book.write(f"{KEY}{end}Ask him before five.")
+    assert returned() == {"there": 1}
+    assert book.load(kept.id).version == 1
+
+
 def test_in_another_space_it_is_another_memory(book, returned, second_space):
     book.write(KEY)
     assert returned(("third flowerpot", "doormat"), space=second_space) == {"there": 0, "created": 1}
