@@ -28,6 +28,20 @@ def test_a_chart_is_drawn_in_the_colours_of_the_theme(log_in: LogIn, library: An
     assert ink > 3
 
 
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_a_chart_is_seen_in_the_colours_of_the_system(
+    log_in: LogIn, library: Any, scheme: str, contrast: Callable[[str, str], float]
+) -> None:
+    page = log_in(library, at=None, color_scheme=scheme, forced_colors="active")
+    cell = new_cell(page, "Chart")
+    cell.get_by_role("button", name="Run").click()
+    expect(cell.locator(".plot canvas")).to_be_visible()
+    paper = page.evaluate("getComputedStyle(document.body).backgroundColor")
+    # The chart is drawn in the colours that its legend has.
+    drawn = cell.locator(".swatch").evaluate_all("(all) => all.map((each) => getComputedStyle(each).backgroundColor)")
+    assert [colour for colour in drawn if contrast(colour, paper) < 3] == []
+
+
 @pytest.mark.parametrize("width", [320, 390, 560, 1280])
 def test_the_menu_of_a_notebook_is_seen_as_a_whole(log_in: LogIn, library: Any, width: int) -> None:
     page = log_in(library, viewport={"width": width, "height": 800})
