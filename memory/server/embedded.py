@@ -64,6 +64,8 @@ if sys.platform == "linux" and [int(number) for number in re.findall(r"\d+", os.
     SETTINGS["recovery_init_sync_method"] = "syncfs"
 # What waits for one try to start a dead server, which may take `STARTING_SECONDS`.
 REVIVING_SECONDS = 15.0
+# A server that runs answers at once; one that has hung never does. A busy machine takes its time.
+ANSWERING_SECONDS = 30
 ATTEMPTS = 20
 READS_AGAIN = "PostgreSQL was not stopped in order and reads again what it wrote: this may take long"
 
@@ -342,7 +344,8 @@ class EmbeddedServer:
         socket.parent.chmod(0o700)
 
     def _set_up(self) -> None:
-        with psycopg.connect(self._url_of("postgres"), autocommit=True) as connection:
+        url = self._url_of("postgres")
+        with psycopg.connect(url, autocommit=True, connect_timeout=ANSWERING_SECONDS) as connection:
             # As its files say, the last of which counts: not each is in force before the next start, and each command
             # that wrote them again would fail where the disk is full.
             rows = connection.execute("SELECT name, setting FROM pg_file_settings ORDER BY seqno")

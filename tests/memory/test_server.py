@@ -265,6 +265,17 @@ def test_a_server_with_no_room_for_another_connection_is_said_to_be_one(own_serv
     assert "too many clients already" in said
 
 
+def test_a_server_that_hangs_is_not_waited_for_without_end(own_server: EmbeddedServer) -> None:
+    pid = own_server._server.get_pid()
+    assert pid is not None
+    os.kill(pid, signal.SIGSTOP)
+    try:
+        said = complaint_of(own_server.folder.parent)
+    finally:
+        os.kill(pid, signal.SIGCONT)
+    assert said.startswith(f"PostgreSQL runs in {own_server.folder} and cannot be used: connection timeout expired")
+
+
 def test_the_log_does_not_quote_what_was_refused(own_server: EmbeddedServer) -> None:
     with psycopg.connect(own_server.url) as connection:
         connection.execute("CREATE TEMPORARY TABLE notes (said text CHECK (length(said) < 9))")
