@@ -112,7 +112,9 @@ def answer(status: HTTPStatus, detail: str, **more: Any) -> Response:
 
 
 def _asks_a_program() -> bool:
-    return f"{request.path}/".startswith(("/v1/", "/mcp/")) or request.accept_mimetypes.best == "application/json"
+    if f"{request.path}/".startswith(("/v1/", "/mcp/", "/metrics/")):
+        return True
+    return request.accept_mimetypes.best == "application/json"
 
 
 def _back() -> str:

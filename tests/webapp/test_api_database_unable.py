@@ -10,6 +10,7 @@ from sqlalchemy import text
 
 from memory.storage.database import make_engine, time_limit
 from webapp import facts, recall
+from webapp.api import ops
 
 CONVERSATIONS = "/v1/conversations"
 TITLE = "more than the database can do"
@@ -78,6 +79,27 @@ def test_an_agent_does_not_wait_without_end_for_a_database_that_is_busy(client, 
     searched, asked = agent.tool("memory_search", query="bees"), agent.tool("query_memory", query="bees")
     assert (searched.json["results"], searched.json["degraded"], searched.json["error"]) == ([], ["database"], True)
     assert (asked.json["memories"], asked.json["degraded"], asked.json["error"]) == ([], ["database"], True)
+
+
+def test_a_search_that_the_database_does_not_answer_is_logged_in_a_line(
+    client, ada, locked, monkeypatch, caplog
+) -> None:
+    agent = Agent(client, ada.headers)
+    agent.store("Ada keeps bees behind the house")
+    monkeypatch.setattr(recall, "LONGEST_STATEMENT", 0.2)
+    locked("memories")
+    agent.tool("memory_search", query="bees")
+    assert "search failed" in caplog.text
+    assert "QueryCanceled" in caplog.text
+    assert "Traceback" not in caplog.text
+
+
+def test_the_metrics_do_not_wait_without_end_and_say_so_to_programs(client, ada, locked, monkeypatch) -> None:
+    monkeypatch.setattr(ops, "LONGEST_STATEMENT", 0.2)
+    locked("memories")
+    answer = client.get("/metrics", environ_overrides={"REMOTE_ADDR": "127.0.0.1"})
+    assert (answer.status_code, answer.mimetype) == (503, "application/problem+json")
+    assert answer.json["detail"] == "this takes the database too long; nothing was stored"
 
 
 def test_an_agent_that_asks_for_facts_does_not_wait_without_end_either(client, ada, locked, monkeypatch) -> None:

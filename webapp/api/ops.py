@@ -13,10 +13,12 @@ from prometheus_client.registry import Collector, CollectorRegistry
 from sqlalchemy.exc import SQLAlchemyError
 
 from memory.record.telemetry import COUNTED
+from memory.storage.database import time_limit
 from memory.storage.schema_revision import current_revision, head_revision
 from tasks.app import Depth, depth
 from webapp.context import runtime, session, utc_now
 from webapp.errors import problem
+from webapp.recall import LONGEST_STATEMENT
 from webapp.this_machine import comes_from_here
 
 bp = Blueprint("ops", __name__)
@@ -64,8 +66,11 @@ def metrics() -> Response:
     """Answer Prometheus metrics, to this machine only."""
     if not comes_from_here():
         return problem(HTTPStatus.FORBIDDEN, "metrics are open on loopback only")
+    # Whoever reads them has given up by then, and comes again: each would hold a thread that others need.
+    with time_limit(session(), LONGEST_STATEMENT):
+        numbers = runtime().telemetry(session(), utc_now())
     registry = CollectorRegistry()
-    registry.register(_Telemetry(runtime().telemetry(session(), utc_now()), depth()))
+    registry.register(_Telemetry(numbers, depth()))
     response = make_response(generate_latest(registry))
     response.headers["Content-Type"] = CONTENT_TYPE_LATEST
     return response
