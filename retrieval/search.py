@@ -73,8 +73,10 @@ def search(
     run = _Run(Source(session, query, policy, now), reader)
     try:
         result = run.search(dense)
-    except SQLAlchemyError:
-        logger.exception("search failed [%s]", correlation_id)
+    except SQLAlchemyError as error:
+        # A database that is away or busy is no error of ours: where the search stood says nothing to who runs it.
+        cause = error.orig if isinstance(error, OperationalError) else None
+        logger.error("search failed [%s]: %s", correlation_id, type(cause or error).__name__, exc_info=cause is None)
         _roll_back(session)
         result = Result((), policy, degraded=("database",), error=True, timings=run.course.timings)
     log_search(result, query, correlation_id)

@@ -14,6 +14,7 @@ from redis.exceptions import RedisError
 
 from memory.clock import utc_now
 from memory.embedding.indexes import maintain_indexes
+from memory.errors import first_line
 from memory.remote.breaker import Breaker
 from retrieval.lookup.candidates import EXACT_SCAN_LIMIT
 from tasks.app import huey, runtime
@@ -46,9 +47,9 @@ def nudge() -> None:
             # A server that shut down while the connection was idle has left this on it, which shows only now: it may be
             # back.
             _queue_a_look()
-    except (PostgresError, RedisError, HueyException, OSError):
+    except (PostgresError, RedisError, HueyException, OSError) as error:
         if queue_breaker.failed():
-            logger.warning("the embedder was not nudged; the sweep will find the rows", exc_info=True)
+            logger.warning("the embedder was not nudged; the sweep will find the rows: %s", first_line(error))
     else:
         queue_breaker.worked()
 

@@ -198,6 +198,8 @@ def test_a_queue_that_is_down_is_logged_once(queue_down, caplog):
     nudge()
     nudge()
     assert caplog.text.count("not nudged") == 1
+    assert "port 9 failed" in caplog.text
+    assert "Traceback" not in caplog.text
 
 
 def test_a_queue_whose_server_hangs_is_not_waited_for(monkeypatch):
