@@ -10,7 +10,7 @@ from memory.enrichment.findings import Findings
 from memory.enrichment.model import findings_by_model
 from memory.enrichment.phrases import key_phrases
 from memory.remote.credentials import without_credentials
-from memory.remote.llm import ChatModel, ChatModelError
+from memory.remote.llm import ChatModel, ChatModelError, StillAwayError
 
 logger = logging.getLogger(__name__)
 
@@ -38,7 +38,9 @@ def _by_model(texts: Sequence[str], chat_model: ChatModel, found: list[Findings 
         try:
             found[place] = findings_by_model(chat_model, text)
         except ChatModelError as error:
-            logger.warning("enrichment goes on without the language model: %s", error)
+            # Thousands of texts may come while it is away, each in a batch of its own.
+            if not isinstance(error, StillAwayError):
+                logger.warning("enrichment goes on without the language model: %s", error)
             left.append(place)
     return left
 

@@ -51,6 +51,10 @@ class UselessAnswerError(ChatModelError):
     """The model answered, and not what it was asked for: or nothing, as it thought for as long as it was given."""
 
 
+class StillAwayError(ChatModelError):
+    """The model was not asked, as it failed a moment ago, which was told then."""
+
+
 class RefusedTextError(ChatModelError):
     """The endpoint refused what it was sent, and may take another text, or a part of it."""
 
@@ -84,7 +88,7 @@ class ChatModel:
         Raises `ChatModelError` as that does, and where `read` raises `ValueError`: the answer is of no use then.
         """
         if not self._breaker.allows():
-            raise ChatModelError("the model endpoint failed a moment ago", away=True)
+            raise StillAwayError("the model endpoint failed a moment ago", away=True)
         try:
             answer = _read(self._answer(instruction, text, max_tokens), read)
         except ChatModelError as error:

@@ -163,6 +163,14 @@ def test_an_endpoint_that_is_away_is_asked_once(model, endpoint):
     assert len(endpoint.asked) == 1
 
 
+def test_an_endpoint_that_is_away_is_logged_once(model, endpoint, caplog):
+    endpoint.said = None
+    read_texts(["My sister Anna called."] * 5, model)
+    read_texts(["My brother Ben called."] * 5, model)
+    assert caplog.text.count("without the language model") == 1
+    assert "HTTP 500" in caplog.text
+
+
 def test_where_it_answers_no_rule_adds_anything(model, endpoint):
     endpoint.said = '{"entities": [], "tags": []}'
     (found,) = read_texts(["My sister Anna called."], model)
