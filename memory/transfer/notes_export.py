@@ -50,7 +50,7 @@ def notes_at_once(sessions: sessionmaker[Session], user_id: UUID, *, now: dateti
             .where(Memory.user_id == user_id, Memory.status == "active", Memory.unexpired(now))
             .order_by(Space.slug, Memory.created_at, Memory.id)
         )
-        taken: set[str] = set()
+        taken: dict[str, int] = {}
         for memory, slug, theme in session.execute(statement.execution_options(yield_per=_AT_ONCE)):
             yield Note(_path_of(memory, slug, zone, taken), _content_of(memory, theme))
 
@@ -70,17 +70,21 @@ def _content_of(memory: Memory, theme: str | None) -> str:
     return f"---\n{yaml.safe_dump(told, sort_keys=False, allow_unicode=True)}---\n\n{memory.text}\n"
 
 
-def _path_of(memory: Memory, slug: str, zone: tzinfo, taken: set[str]) -> str:
-    """Return a path that no other document has, in whatever case: many systems take both for one."""
+def _path_of(memory: Memory, slug: str, zone: tzinfo, taken: dict[str, int]) -> str:
+    """Return a path that no other document has, in whatever case: many systems take both for one.
+
+    `taken` has the paths of the others, each with the number of the last one that began so.
+    """
     # To some systems a letter with its accent is another name than the two of them.
     line = unicodedata.normalize("NFC", " ".join(_UNFIT.sub(" ", memory.text).split()))
     title = line[:LONGEST_TITLE]
     if len(line) > LONGEST_TITLE and line[LONGEST_TITLE] != " ":
         title = title.rpartition(" ")[0] or title
     base = f"{slug}/{memory.created_at.astimezone(zone):%Y-%m-%d} {title}".rstrip(" .")
-    path, number = base, 1
+    path, number = base, taken.get(base.casefold(), 0)
     while path.casefold() in taken:
         number += 1
         path = f"{base} {number}"
-    taken.add(path.casefold())
+    taken[path.casefold()] = 1
+    taken[base.casefold()] = max(number, 1)
     return f"{path}.md"

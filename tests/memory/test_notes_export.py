@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from time import process_time
 
 import pytest
+from sqlalchemy import text as sql
 
 from memory.clock import utc_now
 from memory.drafts.drafts import Draft
@@ -127,6 +129,21 @@ def test_two_that_begin_alike_have_names_of_their_own(book, exported):
     names = [note.path.casefold() for note in exported()]
     assert len(set(names)) == 5
     assert sum(name.endswith((" 2.md", " 3.md")) for name in names) == 2
+
+
+ALIKE = """
+INSERT INTO memories (user_id, id, space_id, type, role, text, text_digest, simhash, importance, created_at, updated_at)
+SELECT user_id, uuidv7(), id, 'note', 'user', :begins || n, n::text::bytea, 0, 0, now(), now()
+FROM spaces, generate_series(1, 6000) n WHERE slug = 'default'
+"""
+
+
+def test_many_that_begin_alike_are_named_as_fast_as_others(book, exported):
+    with book.session() as session:
+        session.execute(sql(ALIKE), {"begins": f"{KEY} It was told so by number "})
+    began = process_time()
+    assert len({note.path for note in exported()}) == 6000
+    assert process_time() - began < 3
 
 
 def test_what_is_exported_comes_back_as_it_was(book, bobs_book, unpacked):
