@@ -19,6 +19,7 @@ import re
 import sys
 import threading
 from collections.abc import Iterator
+from http.client import HTTPException
 from pathlib import Path
 from typing import Any, NoReturn
 from urllib.error import HTTPError
@@ -46,6 +47,9 @@ _PROGRAM = re.compile(
 # What the program adds to what the user has said.
 _ADDED = re.compile(r"<(system-reminder|ide_selection|ide_opened_file|ide_diagnostics)>.*?</\1>", re.DOTALL)
 _MOMENT = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z")
+
+
+_NOT_OURS = "something else answers there"
 
 
 class WrongError(Exception):
@@ -88,8 +92,10 @@ class Server:
                 answer = json.load(response)
         except HTTPError as error:
             raise _refusal(error) from error
+        except (ValueError, RecursionError, HTTPException) as error:
+            raise WrongError(_NOT_OURS) from error
         if not isinstance(answer, dict):
-            raise WrongError("something else answers there")
+            raise WrongError(_NOT_OURS)
         return answer
 
 
@@ -165,6 +171,8 @@ def _keep(server: Server, session: str, transcript: Path, *, hush: bool) -> int:
 def _append(server: Server, session: str, messages: list[dict[str, Any]]) -> None:
     named = {} if server.space is None else {"space": server.space}
     conversation = server.post("conversations", {"external_id": session, **named})
+    if "id" not in conversation:
+        raise WrongError(_NOT_OURS)
     path = f"conversations/{quote(str(conversation['id']), safe='')}/messages"
     for start in range(0, len(messages), BATCH):
         server.post(path, {"messages": messages[start : start + BATCH]})
@@ -205,7 +213,7 @@ def _read(transcript: Path, start: int) -> tuple[list[tuple[int, dict[str, Any]]
                 break
             try:
                 entry = json.loads(line)
-            except ValueError:
+            except (ValueError, RecursionError):
                 entry = None
             if isinstance(entry, dict):
                 entries.append((place, entry))

@@ -453,6 +453,35 @@ def test_what_is_wrong_with_the_history_is_said(hook):
     assert (done.returncode, "refused" in done.stderr, "Traceback" in done.stderr) == (1, True, False)
 
 
+@pytest.mark.parametrize(
+    "answer",
+    [
+        b"HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\n<html>",
+        b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}",
+        b"HTTP/1.1 200 OK\r\nContent-Length: 900\r\n\r\n{",
+        b"SSH-2.0-OpenSSH_9.6\r\n\r\n",
+    ],
+)
+def test_of_another_server_the_history_says_that_it_is_one(hook, answer):
+    hook.write(*TURN)
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        address = f"http://127.0.0.1:{other.getsockname()[1]}"
+        environment = {"TOKEN": hook.token, "XDG_STATE_HOME": str(hook.folder)}
+        command = [sys.executable, str(PROGRAM), "history", address, str(hook.folder)]
+        with subprocess.Popen(command, env=environment, stderr=subprocess.PIPE) as asking:
+            connection, _ = other.accept()
+            with connection:
+                connection.recv(65_536)
+                connection.sendall(answer)
+            assert asking.stderr.read() == b"commonplace: something else answers there\n"
+
+
+def test_a_line_that_no_program_can_read_holds_nothing_up(hook, ada, client):
+    hook.write(f"{'[' * 200_000}\n", *TURN)
+    assert hook.keep("--keep") == ""
+    assert kept(client, ada) == TURN_KEPT
+
+
 # --- the file and its README ------------------------------------------------------------------------------------------
 
 
