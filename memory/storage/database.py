@@ -65,9 +65,12 @@ class Databases:
         return role
 
     @contextmanager
-    def as_owner(self) -> Iterator[Engine]:
-        """Open an engine of one connection as the owner of the tables, whom row-level security does not bind."""
-        engine = make_engine(self.owner, pool_size=1)
+    def as_owner(self, *, limit: float = math.inf) -> Iterator[Engine]:
+        """Open an engine of one connection as the owner of the tables, whom row-level security does not bind.
+
+        For `limit` see `WatchedConnection.connect`.
+        """
+        engine = make_engine(self.owner, pool_size=1, limit=limit)
         try:
             yield engine
         finally:

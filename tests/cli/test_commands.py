@@ -33,7 +33,8 @@ from memory.spaces.spaces import create_space
 from memory.storage.database import from_owner_url, make_engine, user_session
 from memory.writing.remember import remember
 from tasks.store import open_store
-from webapp.cli.main import Commands
+from webapp.cli import doctor
+from webapp.cli.main import Commands, main
 from webapp.cli.running import warn_of_unread
 from webapp.cli.wiring import ensure_migrated
 
@@ -192,6 +193,22 @@ def test_doctor_says_that_the_database_is_away(run):
     done = run("doctor", DATABASE_URL="postgresql://nobody@127.0.0.1:1/nothing_test")
     assert done.returncode == 1
     assert "BAD  database" in done.stdout
+
+
+@pytest.mark.parametrize("table", ["memories", "users"])
+def test_doctor_does_not_wait_without_end_for_a_table_that_is_held(runtime, home, database_url, monkeypatch, table):
+    told = {"COMMONPLACE_HOME": str(home), "DATABASE_URL": database_url, "COMMONPLACE_SECRET_KEY": SECRET, **QUICK}
+    for name, value in told.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setattr(doctor, "LONGEST_LOOK", 0.5)
+    with psycopg.connect(database_url) as holder:
+        holder.execute("SET LOCAL idle_in_transaction_session_timeout = '20s'")
+        holder.execute(f"LOCK TABLE {table} IN ACCESS EXCLUSIVE MODE")
+        done = CliRunner().invoke(main, ["doctor"])
+        holder.rollback()
+    assert done.exit_code == 1
+    assert "canceling statement due to statement timeout" in done.stdout
+    assert "-> Another program holds what this reads" in done.stdout
 
 
 def test_doctor_says_that_a_setting_is_bad_and_that_another_is_no_setting(run):

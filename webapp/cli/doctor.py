@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import click
+from psycopg.errors import QueryCanceled
 from redis import Redis
 from redis.exceptions import RedisError
 from sqlalchemy import select, text
@@ -30,6 +31,8 @@ from webapp.cli.wiring import ANOTHER_KEY, NEWER, USE_IT, has_key, has_role, ref
 from webapp.demo_login import EMAIL, known_admin
 
 LEAST_FREE = 500 * 1024 * 1024
+# Nothing is looked at for longer, as where another program holds a table.
+LONGEST_LOOK = 30.0  # seconds
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +72,7 @@ def examine() -> Iterator[Finding]:
     yield Finding("settings", True, "every setting can be read")
     yield _folder(settings)
     try:
-        runtime = build(settings)
+        runtime = build(settings, limit=LONGEST_LOOK)
     except ServerFolderError as error:
         yield Finding("database", False, str(error))
         return
@@ -90,7 +93,10 @@ def _examined(look: Callable[[Runtime], Finding], runtime: Runtime) -> Finding:
     try:
         return look(runtime)
     except DBAPIError as error:
-        return Finding(look.__name__.strip("_"), False, str(error.orig).strip(), "Run `commonplace migrate`.")
+        advice = "Run `commonplace migrate`."
+        if isinstance(error.orig, QueryCanceled):
+            advice = "Another program holds what this reads, or the machine is very busy: look again in a while."
+        return Finding(look.__name__.strip("_"), False, first_line(error.orig or error), advice)
 
 
 def _folder(settings: Settings) -> Finding:
@@ -103,7 +109,7 @@ def _folder(settings: Settings) -> Finding:
 
 def _database(runtime: Runtime) -> Finding:
     try:
-        with runtime.databases.as_owner() as engine, engine.connect() as connection:
+        with runtime.databases.as_owner(limit=LONGEST_LOOK) as engine, engine.connect() as connection:
             version = connection.execute(text("SHOW server_version")).scalar_one()
     except SQLAlchemyError as error:
         reason = str(getattr(error, "orig", error)).strip()
@@ -113,7 +119,7 @@ def _database(runtime: Runtime) -> Finding:
 
 
 def _extension(runtime: Runtime) -> Finding:
-    with runtime.databases.as_owner() as engine, engine.connect() as connection:
+    with runtime.databases.as_owner(limit=LONGEST_LOOK) as engine, engine.connect() as connection:
         query = "SELECT default_version, installed_version FROM pg_available_extensions WHERE name = 'vector'"
         row = connection.execute(text(query)).one_or_none()
     if row is None:
@@ -126,7 +132,7 @@ def _extension(runtime: Runtime) -> Finding:
 
 
 def _schema(runtime: Runtime) -> Finding:
-    with runtime.databases.as_owner() as engine, engine.connect() as connection:
+    with runtime.databases.as_owner(limit=LONGEST_LOOK) as engine, engine.connect() as connection:
         found = current_revision(connection)
     says = f"at {found}, this code needs {head_revision()}"
     advice = f"{NEWER[0].upper()}{NEWER[1:]}." if is_newer(found) else "Run `commonplace migrate`."
@@ -146,7 +152,7 @@ def _role(runtime: Runtime) -> Finding:
             is_open = bool(open_to_all(session.connection()))
     except OperationalError as error:
         advice = "Run `commonplace migrate`."
-        with runtime.databases.as_owner() as engine, engine.connect() as connection:
+        with runtime.databases.as_owner(limit=LONGEST_LOOK) as engine, engine.connect() as connection:
             known = has_role(connection, runtime.databases.app_role)
         if known and refuses_password(error, runtime.databases.app):
             advice = f"{ANOTHER_KEY[0].upper()}{ANOTHER_KEY[1:]}."
@@ -171,7 +177,7 @@ def _key(runtime: Runtime) -> Finding:
 
 
 def _admins(runtime: Runtime) -> Finding:
-    with runtime.databases.as_owner() as engine, Session(engine) as session:
+    with runtime.databases.as_owner(limit=LONGEST_LOOK) as engine, Session(engine) as session:
         everybodys = known_admin(session) is not None
         alone = session.scalar(select(User.id).where(User.email != EMAIL).limit(1)) is None
     if not everybodys or alone:
