@@ -89,10 +89,14 @@ class Server:
         request = Request(self._base + path, json.dumps(body).encode(), self._headers)  # noqa: S310 - checked above
         try:
             with self._opener.open(request, timeout=KEEP_SECONDS) as response:
-                answer = json.load(response)
+                content = response.read()
         except HTTPError as error:
             raise _refusal(error) from error
-        except (ValueError, RecursionError, HTTPException) as error:
+        except HTTPException as error:
+            raise WrongError(_NOT_OURS) from error
+        try:
+            answer = json.loads(content)
+        except (ValueError, RecursionError) as error:
             raise WrongError(_NOT_OURS) from error
         if not isinstance(answer, dict):
             raise WrongError(_NOT_OURS)
@@ -303,6 +307,9 @@ def main() -> None:
             sys.stdout.write(f"{history(Server(given.server), given.folder)}\n")
         except (WrongError, OSError) as error:
             sys.exit(f"commonplace: {error}")
+        except ValueError as error:
+            # Its text may quote the token.
+            sys.exit(f"commonplace: {type(error).__name__}")
         return
     wanted = given.hook == "recall" or given.keep or os.environ.get("KEEP", "") in {"1", "true", "yes", "on"}
     done: dict[str, str] = {"wrong": "too slow"} if wanted else {"wrong": "nothing is kept without --keep"}

@@ -449,6 +449,7 @@ def test_what_is_wrong_with_the_history_is_said(hook):
     hook.write(*TURN)
     status, _, said_of_it = told_of(hook, str(hook.folder), TOKEN="")
     assert (status, said_of_it) == (1, "commonplace: TOKEN is not set\n")
+    assert told_of(hook, str(hook.folder), TOKEN="cp\n_x") == (1, "", "commonplace: ValueError\n")
     done = hook.run("history", f"http://127.0.0.1:{free_port()}", str(hook.folder))
     assert (done.returncode, "refused" in done.stderr, "Traceback" in done.stderr) == (1, True, False)
 
