@@ -6,7 +6,7 @@ import re
 import unicodedata
 from collections.abc import Generator
 from dataclasses import dataclass
-from datetime import datetime, tzinfo
+from datetime import UTC, datetime, tzinfo
 from typing import Any
 from uuid import UUID
 
@@ -80,7 +80,7 @@ def _path_of(memory: Memory, slug: str, zone: tzinfo, taken: dict[str, int]) -> 
     title = line[:LONGEST_TITLE]
     if len(line) > LONGEST_TITLE and line[LONGEST_TITLE] != " ":
         title = title.rpartition(" ")[0] or title
-    base = f"{slug}/{memory.created_at.astimezone(zone):%Y-%m-%d} {title}".rstrip(" .")
+    base = f"{slug}/{_day_of(memory.created_at, zone)} {title}".rstrip(" .")
     path, number = base, taken.get(base.casefold(), 0)
     while path.casefold() in taken:
         number += 1
@@ -88,3 +88,12 @@ def _path_of(memory: Memory, slug: str, zone: tzinfo, taken: dict[str, int]) -> 
     taken[path.casefold()] = 1
     taken[base.casefold()] = max(number, 1)
     return f"{path}.md"
+
+
+def _day_of(moment: datetime, zone: tzinfo) -> str:
+    """Return the day of a moment where clocks of a zone show it, of UTC where that is beyond the calendar."""
+    try:
+        moment = moment.astimezone(zone)
+    except OverflowError:
+        moment = moment.astimezone(UTC)
+    return moment.date().isoformat()

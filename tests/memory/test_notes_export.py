@@ -101,6 +101,12 @@ def test_the_day_is_that_of_the_owners_clock(book, exported):
     assert exported()[0].path == "default/2026-05-02 Rent is 900.md"
 
 
+def test_a_day_that_the_owners_clock_never_had_is_that_of_utc(book, exported):
+    book.do(set_time_zone, "America/Lima", source="test")
+    book.write("Rent is 900", created_at=datetime(1, 1, 1, tzinfo=UTC))
+    assert exported()[0].path == "default/0001-01-01 Rent is 900.md"
+
+
 @pytest.mark.parametrize(
     ("text", "name"),
     [
