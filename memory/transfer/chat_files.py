@@ -29,6 +29,8 @@ _SPACE = re.compile(r"[ \t\r\n]*")
 _MARKED = re.compile("\ue200[^\ue200\ue201]*\ue201")
 # Ways of packing of which no more is unpacked than is read.
 _PACKED = frozenset({zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED})
+# What Claude writes into the text of a message for what a tool was told or gave.
+_UNSHOWN = re.compile(r"```\s*This block is not supported on your current device yet\.\s*```")
 _ROLES = {"user": "user", "human": "user", "assistant": "assistant"}
 
 
@@ -236,7 +238,7 @@ def _text_at_claude(message: Mapping[str, Any]) -> str:
         for block in (blocks if isinstance(blocks, list) else ())
         if isinstance(block, Mapping) and block.get("type") == "text"
     ]
-    said = _joined(texts) or _joined([message.get("text")])
+    said = _joined(texts) or _joined([_UNSHOWN.sub("", _text(message.get("text")) or "")])
     pasted = message.get("attachments")
     if said or not isinstance(pasted, list):
         return said

@@ -184,6 +184,14 @@ def test_of_claude_what_tools_and_thoughts_are_is_left_out():
     assert said([claude(reply)]) == ["First.\n\nThen."]
 
 
+def test_of_claude_what_stands_in_the_text_for_a_tool_is_left_out():
+    unshown = "\n```\nThis block is not supported on your current device yet.\n```\n"
+    tool = [{"type": "tool_use", "name": "artifacts", "input": {}}]
+    blocks = turn("t2", "assistant", unshown, content=tool)
+    older = turn("t3", "assistant", f"I look.{unshown}It is noon.", content=[])
+    assert said([claude(turn("t1"), blocks, older)]) == ["human says t1", "I look.\n\nIt is noon."]
+
+
 def test_of_claude_the_text_of_before_there_were_blocks_is_read():
     assert said([claude(turn("t1", said="Old words", content=None))]) == ["Old words"]
     assert said([claude(turn("t1", said="Old words", content=[]))]) == ["Old words"]
