@@ -138,6 +138,9 @@ def _chat(given: Any, where: str, now: datetime) -> Chat:
         return _of_chatgpt(given, where, now)
     if isinstance(given, Mapping) and isinstance(given.get("chat_messages"), list):
         return _of_claude(given, where, now)
+    # Of some chats ChatGPT has kept no more than that there was one.
+    if isinstance(given, Mapping) and given.get("mapping") is None and _is_name(given.get("conversation_id")):
+        return Chat(given["conversation_id"], "", None, ())
     raise _wrong(where, "is no chat of ChatGPT, which has a mapping, and none of Claude, which has chat_messages")
 
 
@@ -153,11 +156,12 @@ def _of_chatgpt(given: Mapping[str, Any], where: str, now: datetime) -> Chat:
     return _put_together(given.get("conversation_id") or given.get("id"), given.get("title"), began, said, where)
 
 
-def _course(nodes: Mapping[str, Mapping[str, Any]], last: str | None) -> list[str]:
+def _course(nodes: dict[str, Mapping[str, Any]], last: str | None) -> list[str]:
     """Return the names of the nodes from the first one to the last, each of which names the one before it."""
     if last not in nodes:
         # Of an older export, which does not say where it ended: the one that was written last.
-        ends = [name for name, node in nodes.items() if not node.get("children")]
+        followed = {_text(node.get("parent")) for node in nodes.values()}
+        ends = [name for name in reversed(nodes) if name not in followed]
         last = max(ends, key=lambda name: _seconds(nodes[name]), default=None)
     course: dict[str, None] = {}
     while last is not None and last in nodes and last not in course:
@@ -218,7 +222,9 @@ def _of_claude(given: Mapping[str, Any], where: str, now: datetime) -> Chat:
         if isinstance(message, Mapping)
     }
     names = list(messages)
-    parents = {name: {"parent": message.get("parent_message_uuid")} for name, message in messages.items()}
+    parents: dict[str, Mapping[str, Any]] = {
+        name: {"parent": message.get("parent_message_uuid")} for name, message in messages.items()
+    }
     if any(_text(each["parent"]) in messages for each in parents.values()):
         last = _text(given.get("current_leaf_message_uuid"))
         names = _course(parents, last if last in messages else names[-1])

@@ -75,6 +75,22 @@ def test_a_chat_that_does_not_say_where_it_ended_did_so_with_what_was_written_la
     assert said([chatgpt(*nodes, current_node=None)]) == ["user says q1", "assistant says a2"]
 
 
+@pytest.mark.parametrize("moment", [None, BEGAN])
+def test_a_chat_whose_nodes_do_not_say_what_follows_ended_with_the_last_of_them(moment):
+    chat = chatgpt(node("q1", "root"), node("a1", "q1", "assistant"), current_node=None)
+    for each in chat["mapping"].values():
+        each.pop("children")
+        if each["message"]:
+            each["message"]["create_time"] = moment
+    assert said([chat]) == ["user says q1", "assistant says a1"]
+
+
+@pytest.mark.parametrize("shell", [{"mapping": None}, {}])
+def test_a_chat_of_which_nothing_is_left_has_nothing(shell):
+    lost, chat = read([{"conversation_id": "chat-0", "title": "Gone", **shell}, chatgpt()])
+    assert (lost.id, lost.messages, len(chat.messages)) == ("chat-0", (), 2)
+
+
 def test_nodes_that_follow_one_another_in_a_ring_are_read_once():
     first, second = node("q1", "a1"), node("a1", "q1", "assistant")
     assert said([chatgpt(first, second)]) == ["user says q1", "assistant says a1"]
