@@ -431,6 +431,7 @@ def test_who_is_refused_goes_on_from_the_button(browser: Browser, address: str, 
         button.press("Enter")
         expect(page.locator("#flash")).to_contain_text("does not answer" if away else "You are logged out.")
         expect(button).to_be_focused()
+        expect(page).to_have_title("Remember · Commonplace")
 
 
 def test_facts_that_are_looked_for_are_shown_on_a_phone(log_in: LogIn, reader: Any) -> None:
