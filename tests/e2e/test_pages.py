@@ -574,6 +574,14 @@ def test_what_is_written_from_right_to_left_reads_so(log_in: LogIn, reader: Any)
     }"""
     first, stop = page.locator(".entry-text .verbatim").evaluate(ends)
     assert first > stop
+    # It begins on the right of its column.
+    beside = """(text) => {
+        const range = document.createRange();
+        range.setStart(text.firstChild, 0);
+        range.setEnd(text.firstChild, 1);
+        return text.parentElement.getBoundingClientRect().right - range.getBoundingClientRect().right;
+    }"""
+    assert page.locator(".entry-text .verbatim").evaluate(beside) < 2
     page.get_by_role("link", name="Edit").click()
     expect(page.get_by_label("What is to be remembered")).to_have_css("direction", "rtl")
 
