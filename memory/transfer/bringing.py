@@ -7,14 +7,14 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import datetime
 from uuid import UUID
 
-from sqlalchemy import select
+from sqlalchemy import any_, literal, select
 from sqlalchemy.orm import Session
 
 from memory.drafts.drafts import Draft
 from memory.errors import ConflictError, InvalidError, RefusedError
 from memory.ids import among
 from memory.keys import Keys
-from memory.models import Memory, Space
+from memory.models import Memory, Revision, Space
 from memory.spaces.capacity import expired_in
 from memory.spaces.spaces import lock_space, update_space
 from memory.texts.fingerprints import text_digest
@@ -25,6 +25,8 @@ from memory.writing.remember import remember_many
 
 # As many as one request of the API may store.
 AT_ONCE = 500
+# Who acts where the command brings something in.
+COMMAND = "import"
 
 
 def bring_in(
@@ -42,12 +44,11 @@ def bring_in(
 ) -> Counter[str]:
     """Store drafts in a space and return how many were created, corrected, merged, refused, there already, or archived.
 
-    The caller commits. What comes back from an export with another text corrects the memory that it was, if that is in
-    the space and has not been changed since; else it is `changed`, and left as it is. What the space has word for word
-    is left as it is, so that to bring in the same again changes nothing. A `soft_cap` above that of the space becomes
-    its own. Of files, and folders that end in a slash, which the drafts are `whole`, that is archived which is `gone`
-    from them. Raises `InvalidError` for an unknown space, one that stores nothing, and one that could not keep all of
-    it.
+    The caller commits. What comes back from an export with another text corrects the memory that it was; it is left
+    where that was `changed` since, or is `elsewhere`, in another space. What the space has word for word is left as it
+    is, so that to bring in the same again changes nothing. A `soft_cap` above that of the space becomes its own. Of
+    files, and folders that end in a slash, which the drafts are `whole`, that is archived which is `gone` from them.
+    Raises `InvalidError` for an unknown space, one that stores nothing, and one that could not keep all of it.
     """
     space = lock_space(session, user_id, slug)
     if not space.memory_enabled or space.incognito_default:
@@ -83,15 +84,18 @@ def _correct(
     # Of a document that somebody has copied to write another one nobody knows which is the memory.
     times = Counter(of for of, _ in named)
     returning = {of: draft for of, draft in named if times[of] == 1}
-    mine = (Memory.user_id == space.user_id, Memory.space_id == space.id)
-    there = session.scalars(select(Memory).where(*mine, among(Memory.id, returning)).order_by(Memory.id)).all()
+    mine = (Memory.user_id == space.user_id, among(Memory.id, returning))
+    there = session.scalars(select(Memory).where(*mine).order_by(Memory.id)).all()
     done: dict[int, str] = {}
     for memory in there:
         draft = returning[memory.id]
+        if memory.space_id != space.id:
+            done[id(draft)] = "elsewhere"
+            continue
         active, same = memory.status == "active", draft.says(memory.text)
         if same and active:
             continue
-        if same or memory.version != draft.version:
+        if same or _is_changed(session, memory, draft):
             # What was archived or replaced here since is not to come back as another memory, either.
             done[id(draft)] = "changed"
             continue
@@ -107,6 +111,27 @@ def _correct(
         else:
             done[id(draft)] = "corrected"
     return done
+
+
+def _is_changed(session: Session, memory: Memory, draft: Returning) -> bool:
+    """Tell whether a memory has another text than a document was written of, and not by what was brought in since.
+
+    Whoever works on in a folder brings it in again and again, with the versions that it was exported with. A text that
+    the memory has had since then is that of an older copy.
+    """
+    since = memory.version - draft.version
+    if since == 0:
+        return False
+    texts = (
+        select(Revision.text, Revision.actor)
+        .where(Revision.user_id == memory.user_id, Revision.memory_id == memory.id)
+        .where(literal("text") == any_(Revision.fields))
+        .order_by(Revision.number.desc())
+        .limit(max(since, 0))
+    )
+    rows = session.execute(texts).all()
+    own = [row for row in rows if row.actor == COMMAND and not draft.says(row.text)]
+    return not since == len(rows) == len(own)
 
 
 def gone(

@@ -14,7 +14,7 @@ from memory.drafts.drafts import Draft
 from memory.forgetting.forget import forget
 from memory.preferences.preferences import set_time_zone
 from memory.spaces.themes import create_theme
-from memory.transfer.bringing import bring_in
+from memory.transfer.bringing import COMMAND, bring_in
 from memory.transfer.notes_export import notes_at_once
 from memory.transfer.notes_files import drafts_of, files_in
 from memory.writing.edit import update
@@ -281,10 +281,37 @@ def test_ends_of_lines_of_another_kind_are_no_change(book, returned, end):
     assert book.load(kept.id).version == 1
 
 
-def test_in_another_space_it_is_another_memory(book, returned, second_space):
+@pytest.mark.parametrize("changes", [(), (("third flowerpot", "doormat"),)])
+def test_what_is_in_another_space_is_left_there(book, returned, second_space, changes):
     book.write(KEY)
-    assert returned(("third flowerpot", "doormat"), space=second_space) == {"there": 0, "created": 1}
-    assert book.one("SELECT count(*) FROM memories") == 2
+    assert returned(*changes, space=second_space) == {"there": 0, "elsewhere": 1}
+    assert book.all("SELECT text FROM memories") == [KEY]
+
+
+def test_whoever_works_on_in_a_folder_brings_it_in_again_and_again(book, unpacked):
+    book.write(KEY)
+    [file] = files_in(unpacked())
+    first, was = file.read_text(), "third flowerpot"
+
+    def bring(content):
+        file.write_text(content)
+        return dict(book.do(bring_in, "default", read(file.parent), soft_cap=None, actor=COMMAND))
+
+    for place in ("doormat", "bench", "old oak"):
+        assert bring(first.replace(was, place)) == {"there": 0, "corrected": 1}
+    assert bring(first.replace(was, "old oak")) == {"there": 1}
+    # Older copies bring nothing back, whether they were ever changed or not.
+    for place in (was, "doormat", "bench"):
+        assert bring(first.replace(was, place)) == {"there": 0, "changed": 1}
+    book.do(update, book.one("SELECT id FROM memories"), {"tags": ["keys"]})
+    assert bring(first.replace(was, "shed")) == {"there": 0, "corrected": 1}
+    book.do(update, book.one("SELECT id FROM memories"), {"text": "Nobody knows where the key is"})
+    assert bring(first.replace(was, "well")) == {"there": 0, "changed": 1}
+
+
+def test_a_document_of_a_version_that_there_is_not_yet_corrects_nothing(book, returned):
+    book.write(KEY)
+    assert returned(("version: 1", "version: 7"), ("third flowerpot", "doormat")) == {"there": 0, "changed": 1}
 
 
 @pytest.mark.parametrize("of", ["7", "00000000-0000-4000-8000-000000000000"])

@@ -14,6 +14,7 @@ from memory.ids import new_id
 from memory.messages.messages import Scribe
 from memory.models import DEFAULT_SPACE
 from memory.storage.database import user_session
+from memory.transfer.bringing import COMMAND
 from memory.transfer.bringing_chats import bring_in_chat, latest_first
 from memory.transfer.chat_files import Chat, chats_of
 from retrieval.words.tokens import count
@@ -53,7 +54,7 @@ def import_chats(paths: tuple[Path, ...], email: str, space: str, dry_run: bool)
     user_id = user_named(store, email)
     counts = Counter(silent=len(chats) - len(spoken))
     for chat in tqdm(spoken, unit="chat", disable=None):
-        scribe = Scribe(store.keys, count, utc_now(), "import", str(new_id()))
+        scribe = Scribe(store.keys, count, utc_now(), COMMAND, str(new_id()))
         with user_session(store.sessions, user_id) as session:
             counts += bring_in_chat(session, user_id, space, chat, scribe)
     told = [f"{counts[name]:,} {words}" for name, words in _CAME_OF.items() if counts[name] or name == "chats"]

@@ -12,7 +12,7 @@ from memory.clock import utc_now
 from memory.drafts.drafts import Draft
 from memory.models import DEFAULT_SPACE
 from memory.storage.database import user_session
-from memory.transfer.bringing import bring_in, gone
+from memory.transfer.bringing import COMMAND, bring_in, gone
 from memory.transfer.notes_files import drafts_of, files_in
 from webapp.cli.wiring import migrated_store, user_named
 
@@ -24,6 +24,7 @@ _CAME_OF = {
     "created": "brought in",
     "corrected": "corrected, as their documents have another text",
     "changed": "left as they are, as they were changed here since they were exported",
+    "elsewhere": "left as they are, as they are in another space",
     "merged": "merged into one that says the same",
     "there": "there already",
     "refused": "not taken, as forgotten before or nothing but what was recalled here",
@@ -85,7 +86,7 @@ def import_memories(
             soft_cap=soft_cap,
             keys=store.keys,
             now=now,
-            actor="import",
+            actor=COMMAND,
             whole=whole,
             on_stored=bar.update,
         )

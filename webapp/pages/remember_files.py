@@ -69,6 +69,7 @@ def _said(counts: Counter[str]) -> str:
     more = {
         "corrected": "corrected, as their documents have another text",
         "changed": "left as they are, as they were changed here since they were exported",
+        "elsewhere": "left as they are, as they are in another space",
         "merged": "merged into what says the same",
         "there": "there already",
         "refused": "not taken, as forgotten before or only what was recalled from here",
