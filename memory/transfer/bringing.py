@@ -120,8 +120,6 @@ def _is_changed(session: Session, memory: Memory, draft: Returning) -> bool:
     the memory has had since then is that of an older copy.
     """
     since = memory.version - draft.version
-    if since == 0:
-        return False
     texts = (
         select(Revision.text, Revision.actor)
         .where(Revision.user_id == memory.user_id, Revision.memory_id == memory.id)

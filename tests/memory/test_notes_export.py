@@ -289,7 +289,8 @@ def test_what_is_in_another_space_is_left_there(book, returned, second_space, ch
 
 
 def test_whoever_works_on_in_a_folder_brings_it_in_again_and_again(book, unpacked):
-    book.write(KEY)
+    corrected = book.write(KEY.replace("third", "second"))
+    book.do(update, corrected.id, {"text": KEY})
     [file] = files_in(unpacked())
     first, was = file.read_text(), "third flowerpot"
 
