@@ -50,6 +50,8 @@ _MOMENT = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z")
 
 
 _NOT_OURS = "something else answers there"
+# What is sent fits nowhere, is too large, or has a field that is wrong.
+_NOT_TAKEN = frozenset({409, 413, 422})
 
 
 class WrongError(Exception):
@@ -58,6 +60,10 @@ class WrongError(Exception):
 
 class RefusedError(WrongError):
     """The session is incognito."""
+
+
+class NotTakenError(WrongError):
+    """The server does not take what it was sent, and may take something else."""
 
 
 class _NoRedirect(HTTPRedirectHandler):
@@ -113,7 +119,8 @@ def _refusal(error: HTTPError) -> WrongError:
         reason, fields = None, []
     if reason == "incognito":
         return RefusedError("this session is incognito")
-    return WrongError(" ".join([f"the server answers {error.code}", *fields]))
+    kind = NotTakenError if error.code in _NOT_TAKEN else WrongError
+    return kind(" ".join([f"the server answers {error.code}", *fields]))
 
 
 def recall(server: Server, told: dict[str, Any]) -> str:
@@ -148,8 +155,16 @@ def history(server: Server, folder: Path) -> str:
     transcripts = sorted(folder.expanduser().rglob("*.jsonl"))
     if not transcripts:
         raise WrongError(f"there is no transcript in {folder}")
-    kept = [_keep(server, transcript.stem, transcript, hush=False) for transcript in transcripts]
-    return f"Messages kept: {sum(kept):,}, sessions: {sum(map(bool, kept)):,}. What was kept before is left as it is."
+    kept, wrong = [], {}
+    for transcript in transcripts:
+        try:
+            kept.append(_keep(server, transcript.stem, transcript, hush=False))
+        except NotTakenError as error:
+            wrong[transcript.stem] = str(error)
+    told = f"Messages kept: {sum(kept):,}, sessions: {sum(map(bool, kept)):,}. What was kept before is left as it is."
+    if wrong:
+        raise WrongError("\n".join([told, *(f"Not kept: {session}: {why}" for session, why in wrong.items())]))
+    return told
 
 
 def _keep(server: Server, session: str, transcript: Path, *, hush: bool) -> int:

@@ -29,6 +29,8 @@ _SPACE = re.compile(r"[ \t\r\n]*")
 _MARKED = re.compile("\ue200[^\ue200\ue201]*\ue201")
 # Ways of packing of which no more is unpacked than is read.
 _PACKED = frozenset({zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED})
+# Bytes for each value of a file that a form may have: those of real exports take more.
+_LEAST_BYTES = 16
 # What Claude writes into the text of a message for what a tool was told or gave.
 _UNSHOWN = re.compile(r"```\s*This block is not supported on your current device yet\.\s*```")
 _ROLES = {"user": "user", "human": "user", "assistant": "assistant"}
@@ -69,10 +71,12 @@ def chats_of(path: Path, now: datetime) -> list[Chat]:
 def chats_in(file: IO[bytes], name: str, now: datetime, *, most: int | None = None) -> list[Chat]:
     """Return the chats of a JSON file, or of an archive that has some, of at most `most` bytes when unpacked.
 
-    Raises `InvalidError`.
+    Nor may one of them have a value for each few bytes of these, as each takes a hundred in memory. Raises
+    `InvalidError`.
     """
+    values = most // _LEAST_BYTES if most is not None else None
     if PurePath(name).suffix.lower() != ".zip":
-        return _read(file.read(), name, now)
+        return _read(file.read(), name, now, values)
     try:
         with zipfile.ZipFile(file) as archive:
             inside = [each for each in archive.infolist() if _CONVERSATIONS.fullmatch(PurePath(each.filename).name)]
@@ -85,7 +89,7 @@ def chats_in(file: IO[bytes], name: str, now: datetime, *, most: int | None = No
             return [
                 chat
                 for each in sorted(inside, key=lambda member: member.filename)
-                for chat in _read(_unpacked(archive, each), f"{name}, {each.filename}", now)
+                for chat in _read(_unpacked(archive, each), f"{name}, {each.filename}", now, values)
             ]
     except (zipfile.BadZipFile, zlib.error, struct.error, RuntimeError, EOFError, OSError, ValueError):
         raise _wrong(name, "is no archive, is cut off, or is locked with a password") from None
@@ -97,11 +101,13 @@ def _unpacked(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> bytes:
         return file.read(member.file_size)
 
 
-def _read(content: bytes, name: str, now: datetime) -> list[Chat]:
+def _read(content: bytes, name: str, now: datetime, values: int | None) -> list[Chat]:
     try:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError:
         raise _wrong(name, "is not UTF-8") from None
+    if values is not None and text.count(",") > values:
+        raise _wrong(name, "has too many values for so few bytes: `commonplace import chats` takes it")
     try:
         return [_chat(given, f"{name}, number {at}", now) for at, given in enumerate(_elements(text), 1)]
     except (ValueError, RecursionError):

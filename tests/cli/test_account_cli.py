@@ -123,7 +123,7 @@ def test_an_export_may_keep_a_weight_of_an_earlier_version(run, bees, bob, tmp_p
 def test_memories_are_written_as_markdown_and_come_back(run, bees, bob, tmp_path):
     folder = tmp_path / "vault" / "bees"
     done = run("export", "--email", bees.email, "--markdown", folder)
-    assert (done.exit_code, done.stdout) == (0, f"Wrote 1 documents into {folder}.\n")
+    assert (done.exit_code, done.stdout) == (0, f"Memories written into {folder}: 1.\n")
     [file] = folder.rglob("*.md")
     assert (file.parent.name, "Ada keeps bees on the roof" in file.read_text()) == ("default", True)
     assert [oct(path.stat().st_mode & 0o777) for path in (folder, file.parent, file)] == ["0o700", "0o700", "0o600"]

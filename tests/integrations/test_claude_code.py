@@ -435,6 +435,19 @@ def test_the_history_and_the_hook_keep_nothing_twice(hook, ada, client):
     assert kept(client, ada) == [*TURN_KEPT, ("user", "And the timer?")]
 
 
+def test_a_session_that_is_refused_keeps_no_other_out(hook, ada, client):
+    project(hook)
+    wrong = "a" * 300
+    (hook.folder / f"{wrong[:240]}.jsonl").write_text(
+        f"{json.dumps(said('user', 'x' * 10, 'u' * 300, sessionId=wrong[:240]))}\n"
+    )
+    hook.write(*TURN)
+    status, _, told = told_of(hook, str(hook.folder))
+    assert (status, told.splitlines()[0][:36]) == (1, "commonplace: Messages kept: 2, sessi")
+    assert told.splitlines()[1].startswith(f"Not kept: {wrong[:240]}: the server answers 422")
+    assert kept(client, ada) == TURN_KEPT
+
+
 def test_in_incognito_the_history_waits(hook, ada, client, switch):
     hook.write(*TURN)
     switch("start")

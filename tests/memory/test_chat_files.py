@@ -395,6 +395,15 @@ def test_what_an_archive_has_beyond_what_it_says_is_not_unpacked(packed):
         tracemalloc.stop()
 
 
+@pytest.mark.parametrize("many", [[[]] * 70_000, [{}] * 70_000, [1] * 70_000])
+def test_a_file_of_many_values_is_not_read_into_memory(many):
+    content = json.dumps([chatgpt(plugin_ids=many)]).encode()
+    for name, sent in (("conversations.json", content), ("x.zip", archive({"conversations.json": content}))):
+        with pytest.raises(InvalidError, match="has too many values for so few bytes"):
+            chats_in(io.BytesIO(sent), name, NOW, most=2**20)
+        assert len(chats_in(io.BytesIO(sent), name, NOW)) == 1
+
+
 def test_a_folder_is_read_where_one_was_unpacked(tmp_path):
     (tmp_path / "export" / "inner").mkdir(parents=True)
     (tmp_path / "export" / "conversations.json").write_text(json.dumps([chatgpt()]))

@@ -48,7 +48,7 @@ def export_(email: str, out: Path | None, markdown: Path | None) -> None:
     if markdown is not None:
         with closing(notes_at_once(store.sessions, user_id, now=now)) as notes:
             written = _write_notes(notes, markdown)
-        click.echo(f"Wrote {written:,} documents into {markdown}.")
+        click.echo(f"Memories written into {markdown}: {written:,}.")
         return
     # Closed before the command ends: the database that it started ends with it.
     with tqdm(unit="row", disable=None) as bar, closing(export_at_once(store.sessions, user_id, now=now)) as rows:
