@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 import zipfile
+from collections.abc import Callable
 from tempfile import SpooledTemporaryFile
+from typing import IO
 
 from flask import Response
 from werkzeug.wsgi import FileWrapper
@@ -23,27 +25,28 @@ _IN_MEMORY = 1024 * 1024
 
 def notes_response() -> Response:
     """Answer the active memories of the caller as Markdown, in one archive; raises as `export_response` does."""
-    who, now = credential(), utc_now()
     _record_export()
-    held = SpooledTemporaryFile(_IN_MEMORY)  # noqa: SIM115
-    with zipfile.ZipFile(held, "w", zipfile.ZIP_DEFLATED) as archive:
-        for note in notes_at_once(runtime().sessions, who.user_id, now=now):
-            archive.writestr(note.path, note.content)
-    return _download(held, "application/zip", "zip")
+
+    def write(held: IO[bytes]) -> None:
+        with zipfile.ZipFile(held, "w", zipfile.ZIP_DEFLATED) as archive:
+            for note in notes_at_once(runtime().sessions, credential().user_id, now=utc_now()):
+                archive.writestr(note.path, note.content)
+
+    return _download(write, "application/zip", "zip")
 
 
 def export_response() -> Response:
     """Answer everything that is kept of the caller as a download.
 
-    It is whole before the first of it is sent: whoever reads slowly, or stops, would hold a transaction for as long.
     Raises `RefusedError` while the session is incognito, which reads nothing.
     """
     _record_export()
-    # On disk where it is large, in a file without a name, which is closed with the response.
-    held = SpooledTemporaryFile(_IN_MEMORY)  # noqa: SIM115
-    for row in export_at_once(runtime().sessions, credential().user_id, now=utc_now()):
-        held.write(row.encode())
-    return _download(held, "application/json", "json")
+
+    def write(held: IO[bytes]) -> None:
+        for row in export_at_once(runtime().sessions, credential().user_id, now=utc_now()):
+            held.write(row.encode())
+
+    return _download(write, "application/json", "json")
 
 
 def _record_export() -> None:
@@ -54,7 +57,14 @@ def _record_export() -> None:
     session().commit()
 
 
-def _download(held: SpooledTemporaryFile[bytes], kind: str, ending: str) -> Response:
+def _download(write: Callable[[IO[bytes]], None], kind: str, ending: str) -> Response:
+    """Answer what is written as a file.
+
+    It is whole before the first of it is sent: whoever reads slowly, or stops, would hold a transaction for as long.
+    """
+    # On disk where it is large, in a file without a name, which is closed with the response.
+    held = SpooledTemporaryFile(_IN_MEMORY)  # noqa: SIM115
+    write(held)
     response = Response(FileWrapper(held, _PIECE), mimetype=kind)
     response.content_length = held.seek(0, os.SEEK_END)
     held.seek(0)

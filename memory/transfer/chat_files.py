@@ -24,7 +24,7 @@ from memory.messages.drafts import MAX_CONTENT_BYTES, MessageDraft
 
 # ChatGPT exports many chats in numbered files, each a list as the one file of Claude is.
 _CONVERSATIONS = re.compile(r"conversations(-\d+)?\.json", re.IGNORECASE)
-_SPACE = re.compile(r"[ \t\r\n]*")
+_NO_SPACE = re.compile(r"[^ \t\r\n]")
 # Between these ChatGPT writes what its own pages alone can show: where something was found, or what a name stands for.
 _MARKED = re.compile("\ue200[^\ue200\ue201]*\ue201")
 # Ways of packing of which no more is unpacked than is read.
@@ -120,7 +120,8 @@ def _elements(text: str) -> Iterator[Any]:
     decoder = json.JSONDecoder()
 
     def after_space(at: int) -> int:
-        return _SPACE.match(text, at).end()  # type: ignore[union-attr]  # It matches nothing, too.
+        found = _NO_SPACE.search(text, at)
+        return found.start() if found else len(text)
 
     at = after_space(0)
     if text[at : at + 1] != "[":

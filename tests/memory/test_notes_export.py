@@ -223,7 +223,10 @@ def test_what_was_exported_before_and_is_as_it_was_then_changes_nothing(book, re
 
 def test_where_another_memory_says_so_nothing_is_corrected(book, returned):
     book.write(KEY)
-    said = lambda: book.write("Rent is 900")  # noqa: E731
+
+    def said():
+        book.write("Rent is 900")
+
     assert returned((KEY, "Rent is 900"), meanwhile=said) == {"there": 1}
     assert sorted(book.all("SELECT text FROM memories")) == ["Rent is 900", KEY]
 
