@@ -128,7 +128,7 @@ def test_a_lighter_reader_reads_as_it_learned_to(tmp_path):
     sizes = {part: max(1, size * (7 + part[0] % 4) // 12) for part, size in sizes_of(learner).items()}
     leave_out(learner, lessons.texts()[:60], sizes)
     assert sizes_of(learner) == sizes
-    few = lessons.texts()[:96]
+    few = lessons.texts()[:56]
     lighter.follow(learner, before, few, on_step=lambda *step: steps.append(step))
     assert [(done, of) for done, of, _ in steps] == [(1, 2), (2, 2)]
     save(learner, blocks, path := tmp_path / "reader.npz")

@@ -23,8 +23,8 @@ pytestmark = pytest.mark.slow
 def test_what_is_learned_is_what_embeds_questions(tmp_path):
     from evals.query_encoder import save, train
 
-    losses, memories = [], [*of_persons(drawn(read_blocks(), 8)), *drawn(of_talks(), 4)]
-    learner = train(memories, rounds=3, others=100, on_step=lambda _done, _of, loss: losses.append(loss))
+    losses, memories = [], [*of_persons(drawn(read_blocks(), 4)), *drawn(of_talks(), 1)]
+    learner = train(memories, rounds=3, others=20, on_step=lambda _done, _of, loss: losses.append(loss))
     assert np.mean(losses[-3:]) < np.mean(losses[:3])
     asked = ["How old is Rex?", "Which tea does Ada like best?", "where did we leave the keys of the boat"]
     told = learner.vectors(asked).detach().numpy()
