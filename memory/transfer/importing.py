@@ -113,7 +113,10 @@ def _check_empty(session: Session, user_id: UUID, now: datetime) -> None:
     for name in _CONTENT:
         table = Base.metadata.tables[name]
         if session.execute(select(table.c.user_id).where(table.c.user_id == user_id).limit(1)).first() is not None:
-            raise ConflictError(f"this account has {name} already: an export is brought into one that has nothing yet")
+            raise ConflictError(
+                f"this account has {name} already: an export is brought into one that has nothing yet. Of its memories "
+                "“commonplace import memories” brings those of a space beside what is here"
+            )
     stones = select(Tombstone.id).where(Tombstone.user_id == user_id, Tombstone.expires_at > now).limit(1)
     if session.scalar(stones) is not None:
         raise ConflictError("something was forgotten in this account less than 24 hours ago: the export may tell of it")

@@ -1,4 +1,7 @@
-"""What somebody kept elsewhere, as drafts: Markdown and plain text by lists and paragraphs, JSON by its objects."""
+"""What somebody kept elsewhere, as drafts: Markdown and plain text by lists and paragraphs, JSON by its objects.
+
+Of what this program exported itself, as JSON or as Markdown, each active memory comes back as the one that it was.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +21,7 @@ from markdown_it.token import Token
 from memory.drafts.drafts import MAX_SOURCE_ID_LENGTH, MAX_TAG_LENGTH, MAX_TAGS, Draft, check_not_ahead, merged_words
 from memory.drafts.front_matter import FrontMatter
 from memory.errors import InvalidError
-from memory.models import TYPES
+from memory.models import DEFAULT_SPACE, TYPES
 from memory.transfer.export import FORMAT
 
 MARKDOWN = frozenset({".md", ".markdown"})
@@ -30,7 +33,6 @@ _TEXTS = ("text", "memory", "content", "fact", "note", "data")
 _MOMENTS = ("created_at", "created", "date", "timestamp")
 _TAGS = ("tags", "categories")
 _LISTS = ("results", "memories", "entries", "items", "data")
-_WHOLE = "is everything of an account: “commonplace import export” brings it into one that has nothing yet"
 # What is in a block is kept as it was written, addresses for links as well: to look for links and emphasis would take
 # most of the time.
 _PARSER = MarkdownIt("commonmark").enable("table").disable(["inline", "reference"])
@@ -41,7 +43,7 @@ _MARKER = re.compile(r"[ ]{0,3}(?:[-*+]|\d{1,9}[.)])[ \t]*")
 
 @dataclass(frozen=True, slots=True)
 class Returning(Draft):
-    """What comes back from a document that `memory.transfer.notes_export` wrote.
+    """What comes back from a document that `memory.transfer.notes_export`, or `export`, wrote.
 
     `of` is the memory that it was, None where the document does not say, and `version` the one that was written down.
     """
@@ -62,16 +64,20 @@ def files_in(path: Path) -> list[Path]:
     return [each for each in found if not any(part.startswith(".") for part in each.relative_to(path).parts)]
 
 
-def drafts_of(path: Path, name: str, now: datetime) -> Iterator[Draft]:
+def drafts_of(path: Path, name: str, now: datetime, space: str = DEFAULT_SPACE) -> Iterator[Draft]:
     """Give what a file has; see `drafts_in`. What of its name is not UTF-8 is replaced there."""
     written = datetime.fromtimestamp(path.stat().st_mtime, UTC)
     readable = name.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
     # One that a clock that was wrong has written is as new as any.
-    return drafts_in(path.read_bytes(), readable, min(written, now), now)
+    return drafts_in(path.read_bytes(), readable, min(written, now), now, space)
 
 
-def drafts_in(content: bytes, name: str, changed_at: datetime, now: datetime) -> Iterator[Draft]:
+def drafts_in(
+    content: bytes, name: str, changed_at: datetime, now: datetime, space: str = DEFAULT_SPACE
+) -> Iterator[Draft]:
     """Give what a file of this `name` has, which is the source of each; `changed_at` is when it was last written.
+
+    Of everything of an account, in one document, it gives what is active in the space with the slug `space`.
 
     Raises `InvalidError` that names the file, and the line or the number of what cannot be a memory.
     """
@@ -84,11 +90,11 @@ def drafts_in(content: bytes, name: str, changed_at: datetime, now: datetime) ->
         raise _wrong(name, f"is none of {', '.join(sorted(WRITTEN | OBJECTS))}")
     source = (name[-MAX_SOURCE_ID_LENGTH:],)
     if kind in OBJECTS:
-        yield from _from_objects(text, name, source, now, by_line=kind == ".jsonl")
+        yield from _from_objects(text, name, source, now, space, by_line=kind == ".jsonl")
     else:
         about, body = _parted(text, name) if kind in MARKDOWN else ({}, text)
         if about.get("memory"):
-            yield from _from_export(about, body, name, source, changed_at, now)
+            yield from _from_export(about, body, f"{name}, body", source, _moment(about, name, now) or changed_at, now)
             return
         yield from _from_writing(about, body, name, source, _moment(about, name, now) or changed_at)
 
@@ -111,21 +117,19 @@ def _from_writing(
     kind = about["type"] if about.get("type") in TYPES else "note"
     for block, headings in _blocks(body):
         tags = merged_words([*_tags(about)], tuple(headings), MAX_TAGS)
-        yield _draft(
-            name, block[:40], text=block, type=kind, tags=tuple(tags), source_ids=source, created_at=created_at
-        )
+        where = f"{name}, {block[:40]}"
+        yield _draft(where, text=block, type=kind, tags=tuple(tags), source_ids=source, created_at=created_at)
 
 
 def _from_export(
-    about: Mapping[str, Any], body: str, name: str, source: tuple[str, ...], changed_at: datetime, now: datetime
+    about: Mapping[str, Any], body: str, where: str, source: tuple[str, ...], created_at: datetime, now: datetime
 ) -> Iterator[Draft]:
-    """Give the one memory of a document that `memory.transfer.notes_export` has written, unless it has expired."""
-    expires_at = _moment_at("expires_at", about, name)
+    """Give the one memory that an export tells `about`, unless it has expired."""
+    expires_at = _moment_at("expires_at", about, where)
     if expires_at is not None and expires_at <= now:
         return
     yield _draft(
-        name,
-        "body",
+        where,
         kind=Returning,
         of=_id_of(about["memory"]),
         version=about["version"] if isinstance(about.get("version"), int) else 0,
@@ -134,9 +138,31 @@ def _from_export(
         tags=_tags(about),
         source_ids=source,
         manually_saved=about.get("saved") is True,
-        created_at=_moment(about, name, now) or changed_at,
+        created_at=created_at,
         expires_at=expires_at,
     )
+
+
+def _from_account(
+    document: Mapping[str, Any], name: str, source: tuple[str, ...], now: datetime, space: str
+) -> Iterator[Draft]:
+    """Give what is active in a space of an account: all spaces would be one, and what was replaced would hold again."""
+    active = [each for each in _rows(document, "memories") if each.get("status") == "active"]
+    slugs = {str(each.get("id")): str(each.get("slug")) for each in _rows(document, "spaces")}
+    used = {slugs.get(str(each.get("space_id")), "") for each in active}
+    if active and space not in used:
+        there = ", ".join(sorted(used))
+        raise _wrong(name, f"has nothing of the space “{space}”, and would come into that: it has {there}")
+    for at, row in enumerate(active, 1):
+        if slugs.get(str(row.get("space_id"))) == space:
+            where = f"{name}, memory {at}"
+            about = {**row, "memory": row.get("id"), "saved": row.get("manually_saved")}
+            yield from _from_export(about, str(row.get("text")), where, source, _moment(row, where, now) or now, now)
+
+
+def _rows(document: Mapping[str, Any], section: str) -> list[Mapping[str, Any]]:
+    given = document.get(section)
+    return [each for each in given if isinstance(each, Mapping)] if isinstance(given, list) else []
 
 
 def _blocks(body: str) -> Iterator[tuple[str, list[str]]]:
@@ -210,15 +236,17 @@ def _written(lines: Sequence[str], span: tuple[int, int]) -> str:
     return "\n".join([first[width:], *(each[width:] if not each[:width].strip() else each for each in rest)]).strip()
 
 
-def _from_objects(text: str, name: str, source: tuple[str, ...], now: datetime, *, by_line: bool) -> Iterator[Draft]:
+def _from_objects(
+    text: str, name: str, source: tuple[str, ...], now: datetime, space: str, *, by_line: bool
+) -> Iterator[Draft]:
     if by_line:
         rows = [(f"line {at}", line) for at, line in enumerate(text.split("\n"), 1) if line.strip()]
         found = [(place, _read(line, f"{name}, {place}")) for place, line in rows]
     else:
         values = _read(text, name)
         if isinstance(values, Mapping) and values.get("format") == FORMAT:
-            # Read as notes, what was replaced or archived would be found again, and all spaces would be one.
-            raise _wrong(name, _WHOLE)
+            yield from _from_account(values, name, source, now, space)
+            return
         if isinstance(values, Mapping):
             values = next((values[key] for key in _LISTS if isinstance(values.get(key), list)), [values])
         if not isinstance(values, list):
@@ -236,7 +264,7 @@ def _from_object(value: Any, name: str, place: str, source: tuple[str, ...], now
         raise _wrong(f"{name}, {place}", f"has no text: one of {', '.join(_TEXTS)} must be one")
     kind = value["type"] if value.get("type") in TYPES else "note"
     created_at = _moment(value, f"{name}, {place}", now)
-    return _draft(name, place, text=said, type=kind, tags=_tags(value), source_ids=source, created_at=created_at)
+    return _draft(f"{name}, {place}", text=said, type=kind, tags=_tags(value), source_ids=source, created_at=created_at)
 
 
 def _read(text: str, where: str) -> Any:
@@ -253,11 +281,11 @@ def _id_of(given: Any) -> UUID | None:
         return None
 
 
-def _draft(name: str, place: str, *, kind: type[Draft] = Draft, **fields: Any) -> Draft:
+def _draft(where: str, *, kind: type[Draft] = Draft, **fields: Any) -> Draft:
     try:
         return kind(**fields)
     except InvalidError as error:
-        raise _wrong(f"{name}, {place}", f"{error.field} {error.message}") from None
+        raise _wrong(where, f"{error.field} {error.message}") from None
 
 
 def _tags(values: Mapping[str, Any]) -> tuple[str, ...]:

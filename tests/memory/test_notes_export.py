@@ -14,7 +14,9 @@ from memory.drafts.drafts import Draft
 from memory.forgetting.forget import forget
 from memory.preferences.preferences import set_time_zone
 from memory.spaces.themes import create_theme
+from memory.storage.database import user_session
 from memory.transfer.bringing import COMMAND, bring_in
+from memory.transfer.export import export
 from memory.transfer.notes_export import notes_at_once
 from memory.transfer.notes_files import drafts_of, files_in
 from memory.writing.edit import update
@@ -169,6 +171,44 @@ def test_what_is_exported_comes_back_as_it_was(book, bobs_book, unpacked):
     assert sorted(draft.manually_saved for draft in drafts) == [False, False, False, True]
     bobs_book.do(bring_in, "default", drafts, soft_cap=None)
     assert sorted(bobs_book.all("SELECT text FROM memories")) == sorted(texts)
+
+
+@pytest.fixture
+def document(book, runtime, tmp_path):
+    """Write the one document of everything in the account; return what is active in a space of it."""
+
+    def _document(space="default", changed=lambda text: text):
+        path = tmp_path / "everything.json"
+        with user_session(runtime.sessions, book.user_id) as session:
+            written = "".join(export(session, book.user_id, now=utc_now()))
+        path.write_text(changed(written), encoding="utf-8")
+        return list(drafts_of(path, path.name, utc_now(), space))
+
+    return _document
+
+
+def test_what_is_active_in_a_space_of_an_account_comes_from_its_document(book, bobs_book, document, second_space):
+    expires = utc_now() + timedelta(days=3)
+    kept = book.write(KEY, created_at=DAY, tags=("with, comma",), type="fact", manually_saved=True, expires_at=expires)
+    gone = book.write("Rent is 900")
+    book.do(update, gone.id, {"status": "archived"})
+    book.write("The office closes at six", space=second_space)
+    [draft] = document()
+    assert (draft.of, draft.version, draft.text, draft.created_at) == (kept.id, 1, KEY, DAY)
+    assert (draft.tags, draft.type, draft.manually_saved) == (("with, comma",), "fact", True)
+    assert draft.expires_at == expires
+    assert [each.text for each in document(second_space)] == ["The office closes at six"]
+    bobs_book.write("I keep bees")
+    assert dict(bobs_book.do(bring_in, "default", document(), soft_cap=None)) == {"there": 0, "created": 1}
+    assert sorted(bobs_book.all("SELECT text FROM memories")) == ["I keep bees", KEY]
+
+
+def test_the_document_of_an_account_corrects_what_it_says_otherwise(book, document):
+    kept = book.write(KEY, created_at=DAY)
+    book.write("Rent is 900")
+    drafts = document(changed=lambda text: text.replace("third flowerpot", "doormat"))
+    assert dict(book.do(bring_in, "default", drafts, soft_cap=None)) == {"there": 1, "corrected": 1}
+    assert book.load(kept.id).text == KEY.replace("third flowerpot", "doormat")
 
 
 def test_to_bring_it_in_where_it_came_from_changes_nothing(book, unpacked):

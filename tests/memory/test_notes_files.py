@@ -198,8 +198,15 @@ def test_type_and_tags_of_an_object_are_taken_over(drafts):
         ("a.json", "3", "a.json: must be a list of memories"),
         (
             "a.json",
-            '{"format": "commonplace-export", "memories": [{"text": "one", "status": "archived"}]}',
-            "a.json: is everything of an account",
+            '{"format": "commonplace-export", "spaces": [{"id": "s", "slug": "work"}],'
+            ' "memories": [{"id": "m", "space_id": "s", "text": "one", "status": "active"}]}',
+            "a.json: has nothing of the space “default”, and would come into that: it has work",
+        ),
+        (
+            "a.json",
+            '{"format": "commonplace-export", "spaces": [{"id": "s", "slug": "default"}],'
+            ' "memories": [{"id": "m", "space_id": "s", "text": " ", "status": "active"}]}',
+            "a.json, memory 1: text must",
         ),
         ("a.json", '[{"text": "one", "created_at": "soon"}]', "a.json, number 1: created_at must be a day"),
         ("a.json", '[{"text": "one", "created_at": true}]', "a.json, number 1: created_at must be a day"),

@@ -90,14 +90,27 @@ def test_nothing_is_archived_where_what_the_files_have_is_refused(reader: FlaskC
     assert set(statuses(ada).values()) == {"active"}
 
 
-def test_an_export_of_an_account_is_not_taken_for_notes(reader: FlaskClient, ada) -> None:
+def test_of_an_export_of_an_account_what_is_active_comes_beside_what_is_there(
+    app: Flask, reader: FlaskClient, ada, bob
+) -> None:
     send(reader, KEYS)
     send(reader, ("keys.md", "- The spare key is at Bob's.\n"), archive_gone="true")
-    exported = reader.get("/account/export").text
-    answer = send(reader, ("commonplace.json", exported))
-    assert answer.status_code == 422
-    assert "The file commonplace.json: is everything of an account: “commonplace import export”" in plain(answer)
+    export = ("commonplace.json", reader.get("/account/export").text)
+    assert send(reader, export).status_code == 303
     assert statuses(ada) == {"The shed has none.": "archived", "The spare key is at Bob's.": "active"}
+    other = at_browser(app, bob)
+    send(other, ("own.txt", "I keep bees."))
+    assert send(other, export).status_code == 303
+    assert statuses(bob) == {"I keep bees.": "active", "The spare key is at Bob's.": "active"}
+
+
+def test_of_an_export_of_an_account_another_space_is_asked_for(reader: FlaskClient, ada) -> None:
+    send(reader, KEYS)
+    export = ("commonplace.json", reader.get("/account/export").text)
+    assert reader.post("/spaces", data={"name": "Work"}).status_code == 303
+    answer = send(reader, export, space="work")
+    assert answer.status_code == 422
+    assert "The file commonplace.json: has nothing of the space “work”, and would come into that" in plain(answer)
 
 
 def test_files_that_are_too_large_bring_the_form_back_and_say_what_to_do(reader: FlaskClient, ada) -> None:

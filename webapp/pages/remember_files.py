@@ -13,7 +13,7 @@ from memory.drafts.drafts import Draft
 from memory.errors import InvalidError, RefusedError
 from memory.transfer.notes_files import OBJECTS, WRITTEN, drafts_in
 from webapp.context import session, utc_now
-from webapp.operations import bring
+from webapp.operations import bring, space_for
 from webapp.pages.forms import LARGEST_FORM
 from webapp.pages.queries import offered_spaces
 from webapp.pages.visitor import guarded
@@ -39,7 +39,7 @@ def save() -> Response:
     """Store what the files have: all of it or nothing."""
     space, archive_gone = request.form.get("space") or None, "archive_gone" in request.form
     try:
-        drafts = _drafts()
+        drafts = _drafts(space_for(space).slug)
         counts = bring(drafts, space, whole=_names() if archive_gone else ())
     except InvalidError as error:
         session().rollback()
@@ -79,14 +79,14 @@ def _said(counts: Counter[str]) -> str:
     return ", ".join([f"{counted(counts['created'], 'memory', 'memories')} brought in", *told]) + "."
 
 
-def _drafts() -> list[Draft]:
-    """Return what the files of the form have; raises `InvalidError`."""
+def _drafts(space: str) -> list[Draft]:
+    """Return what the files of the form have for a space; raises `InvalidError`."""
     now = utc_now()
     found = [
         draft
         for each, name in zip(request.files.getlist("files"), _names(), strict=True)
         if name
-        for draft in drafts_in(each.read(), name, now, now)
+        for draft in drafts_in(each.read(), name, now, now, space)
     ]
     if not found:
         raise InvalidError("files", "have nothing that could be a memory: choose at least one with text in it")
