@@ -50,6 +50,8 @@ def create_app(runtime: Runtime) -> Flask:
         doc_prefix="/v1",
         doc_url="/openapi.json",
     )
+    # Who types an address, or builds one out of parts, ends it with a slash as often as not.
+    app.url_map.strict_slashes = False
     _configure(app, runtime)
     db.init_app(app)
     with app.app_context():

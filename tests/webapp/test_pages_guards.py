@@ -324,6 +324,12 @@ def test_the_browsable_interface_keeps_its_scripts(client: FlaskClient) -> None:
     assert "default-src 'none'" in policy
 
 
+def test_an_address_may_end_with_a_slash(app: Flask, client: FlaskClient, ada) -> None:
+    assert at_browser(app, ada).get("/spaces/").status_code == 200
+    assert client.get("/v1/memory/entries/", headers=ada.headers).status_code == 200
+    assert client.post("/v1/tools/memory_search/", json={"query": "tea"}, headers=ada.headers).status_code == 200
+
+
 def test_an_address_that_is_not_there_leaves_a_way_on(app: Flask, client: FlaskClient, ada) -> None:
     response = at_browser(app, ada).get("/memroies")
     assert response.status_code == 404

@@ -112,7 +112,7 @@ class MessageError(Exception):
         self.said = {"code": code, "message": text, **({"data": data} if data else {})}
 
 
-@bp.post("/mcp", strict_slashes=False)
+@bp.post("/mcp")
 @needs(ANY)
 def post() -> Response:
     """Answer one message; a tool is called as by `POST /v1/tools/NAME`."""
