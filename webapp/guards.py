@@ -109,7 +109,8 @@ def bearer_required() -> None:
     found = authenticate(session(), secret.strip(), utc_now()) if scheme.lower() == "bearer" and secret else None
     if found is None:
         refusal = problem(HTTPStatus.UNAUTHORIZED, _NOBODY)
-        refusal.headers["WWW-Authenticate"] = 'Bearer realm="commonplace"'
+        said = f', error="invalid_token", error_description="{_NOBODY}"' if request.headers.get("Authorization") else ""
+        refusal.headers["WWW-Authenticate"] = f'Bearer realm="commonplace"{said}'
         abort(refusal)
     g.credential = _with_session(_acting_for(found))
 

@@ -111,13 +111,16 @@ def test_a_tool_that_there_is_not_is_an_error_of_the_protocol(base_url, ada, mod
 
 
 @pytest.mark.parametrize("mode", ["legacy", "auto"])
-def test_a_client_without_a_token_is_not_let_in(base_url, mode):
+def test_a_client_without_a_token_is_not_let_in_and_says_why(base_url, mode):
+    from mcp import MCPError
+
     async def _never(_session: Any) -> None:
         raise AssertionError
 
     with pytest.raises(BaseExceptionGroup) as raised:
         connected(base_url, {}, mode, _never)
     assert not raised.group_contains(AssertionError)
+    assert raised.group_contains(MCPError, match="^a valid bearer token is needed, as in Authorization: Bearer cp_")
 
 
 def blocks(language: str) -> list[str]:

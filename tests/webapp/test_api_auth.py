@@ -65,7 +65,9 @@ def test_without_a_valid_token_the_answer_is_401(client, ada, kind):
     credential = CREDENTIALS[kind](ada)
     response = client.get(ENTRIES, headers={"Authorization": credential} if credential else {})
     assert (response.status_code, response.mimetype) == (401, "application/problem+json")
-    assert response.headers["WWW-Authenticate"].startswith("Bearer")
+    # Codex tells nothing but this header. RFC 6750: what was wrong is said where anything was sent.
+    said = f', error="invalid_token", error_description="{response.json["detail"]}"' if credential else ""
+    assert response.headers["WWW-Authenticate"] == f'Bearer realm="commonplace"{said}'
     assert "as in Authorization: Bearer cp_..." in response.json["detail"]
 
 

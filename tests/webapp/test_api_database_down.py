@@ -137,10 +137,11 @@ def test_no_client_of_mcp_begins(down):
     for body in ({"json": begin}, {"data": "{", "content_type": "application/json"}):
         response = down.post("/mcp", headers=HEADERS, **body)
         assert (response.status_code, "Retry-After" in response.headers) == (503, True)
+        assert response.json["error"]["message"] == "the database does not answer; nothing was stored"
 
 
 def test_a_large_call_by_mcp_is_not_read_for_nobody(down):
     call = {"name": "memory_search", "arguments": {"query": "b" * 20_000}}
     asked = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": call}
     response = down.post("/mcp", json=asked, headers=HEADERS)
-    assert (response.status_code, response.mimetype) == (503, "application/problem+json")
+    assert (response.status_code, response.json["id"], response.json["error"]["code"]) == (503, None, -32603)

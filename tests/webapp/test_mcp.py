@@ -327,8 +327,17 @@ def test_searches_of_all_ways_are_counted_together(runtime, ada, monkeypatch):
 @pytest.mark.parametrize("credential", [None, "Bearer cp_x", "Basic eDp5"])
 def test_without_a_valid_token_nothing_is_answered(client, credential):
     response = send(client, {"Authorization": credential} if credential else {}, message("initialize", {}))
-    assert (response.status_code, response.mimetype) == (401, "application/problem+json")
+    assert refusal(response) == (401, NO_MESSAGE, None)
     assert response.headers["WWW-Authenticate"].startswith("Bearer")
+
+
+def test_what_is_refused_unread_is_an_error_that_clients_tell(client):
+    # The clients in Python tell nothing of an answer that is no JSON-RPC: "Server returned an error response".
+    response = send(client, {"Authorization": "Bearer cp_x"}, message("initialize", {}))
+    error = response.json["error"]
+    assert error["message"].startswith("a valid bearer token is needed, as in Authorization: Bearer cp_...")
+    told = client.get("/v1/tools", headers={"Authorization": "Bearer cp_x"}).json
+    assert error["data"] == {**told, "instance": "/mcp", "request_id": response.headers["X-Request-ID"]}
 
 
 def test_a_client_that_looks_for_another_way_to_log_in_finds_none(client):
@@ -337,12 +346,35 @@ def test_a_client_that_looks_for_another_way_to_log_in_finds_none(client):
         assert response.status_code == 404
 
 
+def test_a_client_that_would_log_in_by_oauth_is_told_what_to_do_instead(client):
+    # As Claude Code, Codex, OpenCode and mcp-remote ask where they have no token, or one that is not valid.
+    wanted = {
+        "client_name": "Claude Code (memory)",
+        "redirect_uris": ["http://localhost:3118/callback"],
+        "grant_types": ["authorization_code", "refresh_token"],
+        "response_types": ["code"],
+        "token_endpoint_auth_method": "none",
+    }
+    response = client.post("/register", json=wanted, headers={"Accept": "*/*"})
+    assert (response.status_code, response.mimetype) == (404, "application/problem+json")
+    # Clients show all of the answer, or what RFC 7591 calls the description of the error.
+    assert response.json["error_description"] == response.json["detail"]
+    assert "made on the page Tokens" in response.json["detail"]
+    assert response.json["error"] == "access_denied"
+
+
 @pytest.mark.parametrize("method", ["GET", "DELETE", "PUT"])
 def test_nothing_is_streamed_and_there_is_no_session_to_end(client, ada, method):
     headers = {**ada.headers, "Accept": "text/event-stream"}
     response = client.open("/mcp", method=method, headers=headers)
-    assert (response.status_code, "POST" in response.headers["Allow"]) == (405, True)
+    assert (response.status_code, response.headers["Allow"]) == (405, "POST")
     assert response.mimetype == "application/problem+json"
+
+
+def test_a_client_that_asks_for_a_stream_is_told_first_that_its_token_is_not_valid(client):
+    # OpenCode, where its first message is refused, asks for a stream, and tells its user that second status alone.
+    response = client.get("/mcp", headers={"Authorization": "Bearer cp_x", "Accept": "text/event-stream"})
+    assert (response.status_code, response.mimetype) == (401, "application/problem+json")
 
 
 @pytest.mark.parametrize(
@@ -517,7 +549,7 @@ def test_a_large_body_is_taken(client, ada):
 
 def test_a_query_is_not_taken(client, ada):
     response = client.post("/mcp?space=work", json=message("ping"), headers=ada.headers)
-    assert (response.status_code, response.json["errors"][0]["field"]) == (422, "space")
+    assert (response.status_code, response.json["error"]["data"]["errors"][0]["field"]) == (422, "space")
 
 
 def test_the_address_may_end_in_a_slash(client, ada):

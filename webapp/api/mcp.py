@@ -12,16 +12,17 @@ from contextlib import suppress
 from http import HTTPStatus
 from typing import Any, Literal, cast
 
-from flask import Blueprint, Response, abort, current_app, g, jsonify, make_response, request
+from flask import Blueprint, Response, abort, current_app, g, json, jsonify, make_response, request
 from flask_openapi3.openapi import OpenAPI
 from pydantic import BaseModel, StrictInt, StrictStr, ValidationError
 from sqlalchemy.exc import SQLAlchemyError
+from werkzeug.exceptions import MethodNotAllowed
 
 from memory.errors import DomainError, InvalidError
 from webapp.api import memory, preferences
 from webapp.api.blueprint import answers_alike
 from webapp.api.tools import NO_TOOL, callable_tools, run_allowed
-from webapp.errors import AWAY, database_away, field_errors, problem
+from webapp.errors import AWAY, PROBLEM_TYPE, database_away, field_errors, problem
 from webapp.given_once import query_required_once, read_json
 from webapp.guards import (
     ANY,
@@ -50,10 +51,19 @@ NOT_JSON = -32700
 NO_MESSAGE = -32600
 NO_METHOD = -32601
 BAD_PARAMS = -32602
+BROKEN = -32603
 OTHER_HEADER = -32020
 NOT_SPOKEN = -32022
 
+# What clients tell who gave them no token, or one that is not valid, and would log in otherwise.
+_NO_LOGIN = (
+    "there is no login by OAuth here: have the client send a token, made on the page Tokens or by commonplace token "
+    "create, as Authorization: Bearer cp_..."
+)
+
 bp = Blueprint("mcp", __name__)
+# Where clients ask for an account of OAuth, before they have any token.
+login = Blueprint("mcp_login", __name__)
 
 
 @bp.before_request
@@ -69,6 +79,18 @@ def _refuse_other_pages() -> None:
 for _guard in (take_small_body, bearer_required, scope_required, query_required_once, body_required):
     bp.before_request(_guard)
 answers_alike(bp)
+
+
+@bp.after_request
+def _as_error(response: Response) -> Response:
+    """Put what was refused before the message was read as an error of JSON-RPC: some clients tell nothing else."""
+    if request.method == "POST" and response.mimetype == PROBLEM_TYPE:
+        found = json.loads(response.get_data())
+        code = NO_MESSAGE if response.status_code < HTTPStatus.INTERNAL_SERVER_ERROR else BROKEN
+        error = {"code": code, "message": found["detail"], "data": found}
+        response.data = json.dumps({"jsonrpc": "2.0", "id": None, "error": error})
+        response.mimetype = "application/json"
+    return response
 
 
 class Message(BaseModel):
@@ -133,6 +155,19 @@ def post() -> Response:
     except MessageError as error:
         asked = message.id if message is not None and message.is_request else None
         return make_response(jsonify({"jsonrpc": "2.0", "id": asked, "error": error.said}), error.status)
+
+
+@bp.route("/mcp", methods=["GET", "DELETE", "PUT", "PATCH"], strict_slashes=False)
+@needs(ANY)
+def other() -> Response:
+    """Refuse what is no message, once the token is known: some clients tell the status of this alone."""
+    raise MethodNotAllowed(valid_methods=["POST"])
+
+
+@login.post("/register")
+def register() -> Response:
+    """Tell a client what to do instead, as RFC 7591 puts an error and as the rest of the interface does."""
+    return problem(HTTPStatus.NOT_FOUND, _NO_LOGIN, error="access_denied", error_description=_NO_LOGIN)
 
 
 def _read() -> Message:

@@ -53,4 +53,5 @@ def register(app: OpenAPI) -> None:
     describe_success(app)
     describe_headers(app)
     app.register_blueprint(mcp.bp)
+    app.register_blueprint(mcp.login)
     app.register_blueprint(ops.bp)
