@@ -9,9 +9,10 @@ from and in the space of that conversation.
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import sys
-from typing import Any
+from typing import Any, NoReturn
 from urllib.parse import quote
 
 import httpx
@@ -89,13 +90,35 @@ def main() -> None:
     """Serve the address that is the one argument, with the token, the conversation and the space of the environment."""
     token = os.environ.get("TOKEN")
     if len(sys.argv) != 2 or not token:
-        sys.exit("usage: TOKEN=cp_… python mcp_server.py http://127.0.0.1:8765")
+        _end("usage: TOKEN=cp_… python mcp_server.py http://127.0.0.1:8765")
     try:
         asyncio.run(serve(sys.argv[1], token, os.environ.get("CONVERSATION"), os.environ.get("SPACE")))
     except (KeyError, ValueError):
-        sys.exit(f"no memory at {sys.argv[1]}: something else answers there")
+        _end(f"no memory at {sys.argv[1]}: something else answers there")
+    except httpx.ConnectError as error:
+        _end(f"no memory at {sys.argv[1]}: {error}; start the server there, then connect again")
     except (httpx.HTTPError, httpx.InvalidURL) as error:
-        sys.exit(f"no memory at {sys.argv[1]}: {str(error).partition(chr(10))[0]}")
+        _end(f"no memory at {sys.argv[1]}: {str(error).partition(chr(10))[0]}")
+
+
+def _end(why: str) -> NoReturn:
+    """Say why there is no memory on standard error, and to a client, which shows its user nothing of that."""
+    sys.stderr.write(f"{why}\n")
+    sys.stderr.flush()
+    if not sys.stdin.isatty():
+        # Until the client ends it: what it asks first may be a revision that it does without.
+        for line in sys.stdin.buffer:
+            try:
+                asked = json.loads(line)["id"]
+                told = {"jsonrpc": "2.0", "id": asked, "error": {"code": types.INTERNAL_ERROR, "message": why}}
+                sys.stdout.write(f"{json.dumps(told)}\n")
+                sys.stdout.flush()
+            except (ValueError, LookupError, TypeError):
+                # A notification, which waits for no answer, or no message at all.
+                continue
+            except OSError:
+                break
+    sys.exit(1)
 
 
 if __name__ == "__main__":

@@ -222,6 +222,40 @@ def test_a_token_that_cannot_be_used_ends_it_and_says_why(base_url, ada):
         assert (done.returncode, done.stderr.decode().strip()) == (1, f"no memory at {base_url}: {why}")
 
 
+def test_a_client_is_told_why_there_is_no_memory(base_url):
+    # As Claude Code asks: whether the newest revision is spoken, which it does without, and then the handshake. Of
+    # standard error neither it nor Codex shows anything: "Connection closed".
+    asked = [
+        {"method": "server/discover", "jsonrpc": "2.0", "id": "server-discover-probe-1", "params": {}},
+        {"method": "initialize", "jsonrpc": "2.0", "id": 0, "params": {"protocolVersion": "2025-11-25"}},
+        {"method": "notifications/initialized", "jsonrpc": "2.0"},
+    ]
+    sent = "".join(f"{json.dumps(each)}\n" for each in asked)
+    for address, said in (
+        (base_url, f"no memory at {base_url}: 401, a valid bearer token is needed"),
+        ("http://127.0.0.1:1", "no memory at http://127.0.0.1:1: All connection attempts failed; start the server there"),
+    ):
+        command = [sys.executable, FOLDER / "mcp_server.py", address]
+        done = subprocess.run(
+            command, env={"TOKEN": "cp_x"}, input=sent, capture_output=True, text=True, check=False, timeout=60
+        )
+        told = [json.loads(line) for line in done.stdout.splitlines()]
+        assert [each["id"] for each in told] == ["server-discover-probe-1", 0]
+        assert all(each["error"]["message"].startswith(said) for each in told)
+        assert (done.returncode, done.stderr.startswith(said)) == (1, True)
+
+
+def test_a_client_of_the_library_says_why_there_is_no_memory(base_url):
+    from mcp import MCPError
+
+    async def _never(_session: Any) -> None:
+        raise AssertionError
+
+    with pytest.raises(BaseExceptionGroup) as raised:
+        connected(base_url, "cp_x", _never)
+    assert raised.group_contains(MCPError, match="401, a valid bearer token is needed")
+
+
 @pytest.fixture
 def another_service(told: bytes) -> Iterator[str]:
     """Return the address of something that answers whatever it is asked with these bytes."""
