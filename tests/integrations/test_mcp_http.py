@@ -6,6 +6,8 @@ import asyncio
 import json
 import os
 import re
+import subprocess
+import tomllib
 from collections.abc import Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -150,11 +152,26 @@ def test_an_agent_of_the_agents_sdk_has_the_tools(base_url, ada):
 
 
 def test_every_client_of_the_readme_is_set_to_the_address():
-    # Those in JSON, for Cursor, VS Code and a project; the rest start the program.
+    # Those in JSON, for OpenCode, Cursor, VS Code and a project; the rest start the program.
     shown = [next(iter(json.loads(each).values()))["memory"] for each in blocks("json")]
+    [codex] = [tomllib.loads(each)["mcp_servers"]["memory"] for each in blocks("toml")]
     by_address = [each for each in shown if "command" not in each]
-    assert [each["url"] for each in by_address] == [f"{SHOWN}/mcp"] * 3
+    assert [each["url"] for each in (*by_address, codex)] == [f"{SHOWN}/mcp"] * 5
     assert all(each["headers"]["Authorization"].startswith("Bearer ") for each in by_address)
+    assert codex["http_headers"]["Authorization"].startswith("Bearer ")
     commands = [line for block in blocks("sh") for line in block.splitlines() if " memory " in line]
-    assert [f"{SHOWN}/mcp" in each for each in commands] == [True, True]
-    assert [f"{SHOWN}/mcp" in each for each in blocks("python")] == [True, True]
+    assert [f"{SHOWN}/mcp" in each for each in commands] == [True] * 5
+    assert [f"{SHOWN}/mcp" in each for each in (*blocks("python"), *blocks("yaml"))] == [True] * 3
+
+
+def test_what_tells_what_is_wrong_does_so(base_url, ada):
+    [command] = [block for block in blocks("sh") if block.startswith("curl ")]
+    for token, said in ((ada.token, '"name":"commonplace"'), ("cp_x", "a valid bearer token is needed")):
+        done = subprocess.run(
+            command.replace(SHOWN, base_url).replace("cp_...", token),
+            shell=True,
+            capture_output=True,
+            check=True,
+            text=True,
+        )
+        assert said in done.stdout

@@ -233,7 +233,7 @@ def test_a_client_is_told_why_there_is_no_memory(base_url):
     sent = "".join(f"{json.dumps(each)}\n" for each in asked)
     for address, said in (
         (base_url, f"no memory at {base_url}: 401, a valid bearer token is needed"),
-        ("http://127.0.0.1:1", "no memory at http://127.0.0.1:1: All connection attempts failed; start the server there"),
+        ("http://127.0.0.1:1", "no memory at http://127.0.0.1:1: All connection attempts failed; start the server"),
     ):
         command = [sys.executable, FOLDER / "mcp_server.py", address]
         done = subprocess.run(
