@@ -57,6 +57,13 @@ def test_mcp_is_told_what_a_tool_may_do(agent, name, reads, destroys):
     assert hints[name] == {"readOnlyHint": reads, "destructiveHint": destroys, "openWorldHint": False}
 
 
+def test_mcp_is_told_which_tools_the_model_is_to_see_without_looking_for_them(agent):
+    told = {tool["name"]: tool.get("_meta") for tool in agent.get("/v1/tools", format="mcp").json["tools"]}
+    assert {name for name, meta in told.items() if meta} == {"memory_search", "memory_add"}
+    # What Claude Code looks at.
+    assert told["memory_search"] == {"anthropic/alwaysLoad": True}
+
+
 # --- strict -----------------------------------------------------------------------------------------------------------
 
 STRICT = [tool.describe("openai", strictly=True)["function"] for tool in TOOLS.values()]

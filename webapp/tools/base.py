@@ -84,13 +84,17 @@ class ToolResult:
 
 @dataclass(frozen=True, slots=True)
 class Tool:
-    """A named function with a schema; `scope` is what a token needs for it."""
+    """A named function with a schema; `scope` is what a token needs for it.
+
+    What is `always` at hand is in the model's prompt also where a client has it look for tools before it sees them.
+    """
 
     name: str
     description: str
     arguments: type[Arguments]
     scope: str
     run: Callable[[Any], ToolResult]
+    always: bool = False
 
     @property
     def operation(self) -> str:
@@ -105,7 +109,8 @@ class Tool:
             return {"type": "function", "function": {"name": self.name, "description": self.description, **parameters}}
         told = {"name": self.name, "description": self.description}
         if format_ == "mcp":
-            return {**told, "inputSchema": schema, "annotations": self._hints()}
+            meta = {"_meta": {"anthropic/alwaysLoad": True}} if self.always else {}
+            return {**told, "inputSchema": schema, "annotations": self._hints(), **meta}
         return {**told, "input_schema" if format_ == "anthropic" else "parameters": schema}
 
     def _hints(self) -> dict[str, bool]:

@@ -295,6 +295,8 @@ MEMORY_TOOLS = (
         SearchArguments,
         "read",
         _search,
+        # Nobody looks for a memory without a reason to think that there is something in it.
+        always=True,
     ),
     Tool(
         "memory_add",
@@ -304,6 +306,7 @@ MEMORY_TOOLS = (
         AddArguments,
         "write",
         _add,
+        always=True,
     ),
     Tool("memory_get", "Read one memory in full.", ItemArguments, "read", _get),
     Tool("memory_update", "Correct a memory, or mark what it supersedes.", UpdateArguments, "write", _update),
