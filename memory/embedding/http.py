@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Any
@@ -15,10 +16,10 @@ from numpy.typing import NDArray
 
 from memory.embedding.base import EmbeddingError, KeyNotSendableError, encodable, unit
 from memory.portions import portions
-from memory.remote.certificates import trusted
 from memory.remote.credentials import without_credentials
+from memory.remote.deadlines import by, client_for
 from memory.remote.public_addresses import NotPublicError, addresses_of, is_public, transport_to
-from memory.remote.whole_answers import ENCODINGS, TooLargeError, TooSlowError, pause_asked, read_whole
+from memory.remote.whole_answers import TooLargeError, TooSlowError, pause_asked, read_whole
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,8 +63,8 @@ _MEANING: dict[int, str] = {
 class HttpEmbedder:
     """Posts texts, at most 64 a request, to an embedding endpoint; safe to share between threads.
 
-    `dimensions` None accepts any, as long as all rows agree. `timeout` in seconds applies to connecting, to each read
-    and write, and to an answer from its beginning to its end. With `public_only` an endpoint with an address that only
+    `dimensions` None accepts any, as long as all rows agree. `timeout` in seconds applies to all there is before an
+    answer begins, and to the answer from there to its end. With `public_only` an endpoint with an address that only
     this machine or its network reaches is not asked. Raises a permanent `EmbeddingError` for an unknown provider or a
     URL that is not HTTP, `KeyNotSendableError` for a key that a header cannot carry.
     """
@@ -89,8 +90,7 @@ class HttpEmbedder:
         self._timeout = timeout
         self._public_only = public_only
         transport = transport_to(self._embed_url) if public_only else None
-        headers = {**ENCODINGS, **_headers(api_key)}
-        self._client = httpx.Client(timeout=timeout, headers=headers, transport=transport, verify=trusted())
+        self._client = client_for(_headers(api_key), timeout=timeout, transport=transport)
 
     def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Return one unit row per text: shape (len(texts), dim); (0, dimensions or 0) without texts.
@@ -125,7 +125,10 @@ class HttpEmbedder:
         """
         try:
             # The body says no more, and may come slowly or without an end.
-            with self._client.stream("GET", self._health_url, timeout=timeout) as response:
+            with (
+                by(time.monotonic() + timeout),
+                self._client.stream("GET", self._health_url, timeout=timeout) as response,
+            ):
                 status = response.status_code
         except (httpx.HTTPError, UnicodeError):
             return False
@@ -146,7 +149,9 @@ class HttpEmbedder:
     def _post(self, body: dict[str, Any]) -> Any:
         # Messages name the failure's kind only: an exception's own text may quote a header or a URL.
         try:
-            with self._client.stream("POST", self._embed_url, json=body) as response:
+            with ExitStack() as asked:
+                with by(time.monotonic() + self._timeout):
+                    response = asked.enter_context(self._client.stream("POST", self._embed_url, json=body))
                 status, pause, answer = response.status_code, pause_asked(response), self._answer(response)
         except NotPublicError as error:
             raise self._error(str(error), permanent=True) from None
@@ -170,8 +175,11 @@ class HttpEmbedder:
 
     def _answer(self, response: httpx.Response) -> bytes | None:
         """Return the body of a success, None for anything else. It may take long to begin, and not to end."""
+        if not response.is_success:
+            return None
         until = time.monotonic() + self._timeout
-        return read_whole(response, most=_LARGEST_ANSWER, until=until) if response.is_success else None
+        with by(until):
+            return read_whole(response, most=_LARGEST_ANSWER, until=until)
 
     def _error(self, message: str, *, permanent: bool, away: bool = False, pause: float = 0.0) -> EmbeddingError:
         whole = f"the {self.provider} embedding provider {message}"

@@ -15,9 +15,9 @@ from typing import Any, TypeVar
 import httpx
 
 from memory.remote.breaker import Breaker
-from memory.remote.certificates import trusted
 from memory.remote.credentials import without_credentials
-from memory.remote.whole_answers import ENCODINGS, TooLargeError, TooSlowError, pause_asked, read_whole
+from memory.remote.deadlines import by, client_for
+from memory.remote.whole_answers import TooLargeError, TooSlowError, pause_asked, read_whole
 
 TIMEOUT = 20.0
 # After a failure an endpoint is not asked for so long: every request would wait for it in turn.
@@ -138,7 +138,7 @@ class ChatModel:
     def _post(self, body: dict[str, Any]) -> bytes:
         """Return the body of a successful answer, read to its end within the time and size allowed."""
         until = time.monotonic() + self.timeout
-        with self._client.stream("POST", self._address, json=body) as response:
+        with by(until), self._client.stream("POST", self._address, json=body) as response:
             if not response.is_success:
                 status = response.status_code
                 away = status >= HTTPStatus.INTERNAL_SERVER_ERROR or status in _RETRIABLE
@@ -175,7 +175,7 @@ class ChatModel:
             # The HTTP library would quote such a key in its own error.
             raise ChatModelError("the API key of the model has characters that a header cannot carry")
         authorization = {"Authorization": f"Bearer {key}"} if key else {}
-        return httpx.Client(timeout=self.timeout, headers={**ENCODINGS, **authorization}, verify=trusted())
+        return client_for(authorization, timeout=self.timeout)
 
     @cached_property
     def _breaker(self) -> Breaker:

@@ -30,16 +30,20 @@ def read_whole(response: httpx.Response, *, most: int, until: float) -> bytes:
 
     The HTTP library bounds the wait for each part and neither the number of parts nor what they come to: an endpoint
     that sends a byte now and then would hold its caller for ever, and a few bytes that were compressed twice come to
-    gigabytes. The last part may take the client's own time-out longer. Raises `TooLargeError`, `TooSlowError`, and what
-    `httpx` does: `DecodingError` also for an encoding that is not one of `ENCODINGS`.
+    gigabytes. The last part may take the client's own time-out longer, unless `deadlines.by` ends that. Raises
+    `TooLargeError`, `TooSlowError`, and what `httpx` does: `DecodingError` also for an encoding that is not one of
+    `ENCODINGS`.
     """
     received, unpacked = bytearray(), _unpacking(response)
-    for part in response.iter_raw():
-        received += unpacked(part, most + 1 - len(received))
-        if len(received) > most:
-            raise TooLargeError
-        if time.monotonic() > until:
-            raise TooSlowError
+    try:
+        for part in response.iter_raw():
+            received += unpacked(part, most + 1 - len(received))
+            if len(received) > most:
+                raise TooLargeError
+            if time.monotonic() > until:
+                raise TooSlowError
+    except httpx.ReadTimeout:
+        raise TooSlowError from None
     return bytes(received)
 
 

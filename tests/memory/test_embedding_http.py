@@ -6,6 +6,7 @@ from typing import Any
 import httpx
 import numpy as np
 import pytest
+from endless_beginning import BEGINNINGS, beginning
 from local_provider import Answer, Provider, openai_shape, vector
 from memory_taken import within
 
@@ -174,6 +175,16 @@ def test_an_answer_that_drips_is_given_up(provider: Provider) -> None:
     assert not refusal(embedder(provider, timeout=0.5)).permanent
     # To its end it would take five seconds.
     assert time.monotonic() - began < 4
+
+
+@pytest.mark.parametrize("kind", BEGINNINGS)
+def test_an_answer_that_only_ever_begins_is_given_up(kind: str) -> None:
+    with beginning(kind) as url:
+        endpoint = HttpEmbedder("openai", url, "small", None, None, timeout=0.5)
+        began = time.monotonic()
+        assert not refusal(endpoint).permanent
+        assert not endpoint.healthy(timeout=0.5)
+        assert time.monotonic() - began < 10
 
 
 def test_an_answer_that_is_long_in_coming_may_take_its_time(provider: Provider) -> None:

@@ -10,6 +10,7 @@ from contextlib import suppress
 
 import pytest
 from chat_endpoint import ChatEndpoint, chat_endpoint
+from endless_beginning import BEGINNINGS, beginning
 from memory_taken import within
 
 from memory.remote import llm
@@ -116,6 +117,14 @@ def test_an_endpoint_that_drips_is_given_up(hurried: ChatModel, endpoint: ChatEn
     assert refusal(hurried) == "the model endpoint did not finish in time"
     # To its end it would take half a minute.
     assert time.monotonic() - began < 10
+
+
+@pytest.mark.parametrize("kind", BEGINNINGS)
+def test_an_answer_that_only_ever_begins_is_given_up(kind: str) -> None:
+    with beginning(kind) as url:
+        began = time.monotonic()
+        assert refusal(ChatModel(url, "tiny", timeout=0.5)) == "the model endpoint did not answer (ReadTimeout)"
+        assert time.monotonic() - began < 10
 
 
 def test_an_answer_may_be_compressed(model: ChatModel, endpoint: ChatEndpoint) -> None:
