@@ -23,6 +23,9 @@ class ChatEndpoint(ThreadingHTTPServer):
         self.paths: list[str] = []
         self.keys: list[str | None] = []
         self.said: Any = "Notes of the model."
+        self.finish_reason = "stop"
+        # By what a request names that the model refuses, what it says of that.
+        self.refuses: dict[str, str] = {}
         self.body: bytes | None = None
         self.status = 200
         self.headers: dict[str, str] = {}
@@ -41,10 +44,14 @@ class _Handler(BaseHTTPRequestHandler):
         server.keys.append(self.headers["Authorization"])
         server.meanwhile()
         time.sleep(server.delay)
-        answer = {"choices": [{"message": {"role": "assistant", "content": server.said}}]}
+        message = {"role": "assistant", "content": server.said}
+        answer: Any = {"choices": [{"message": message, "finish_reason": server.finish_reason}]}
+        status = server.status
+        if refused := next((why for name, why in server.refuses.items() if name in server.requests[-1]), None):
+            status, answer = 400, {"error": {"message": refused}}
         payload = server.body if server.body is not None else json.dumps(answer).encode()
         with suppress(BrokenPipeError, ConnectionResetError):  # the client did not wait
-            self.send_response(server.status)
+            self.send_response(status)
             self.send_header("Content-Length", str(len(payload)))
             for name, value in server.headers.items():
                 self.send_header(name, value)

@@ -34,6 +34,17 @@ _OF_TEXT = {HTTPStatus.BAD_REQUEST, HTTPStatus.REQUEST_ENTITY_TOO_LARGE, HTTPSta
 # model thought for as long as it was given; and begin without its mark, where that ends what the model was asked.
 _THOUGHTS = re.compile(r"\A(?:\s*<think>.*?(?:</think>|\Z)|(?:(?!<think>).)*?</think>)", re.DOTALL)
 
+# How OpenAI's models that think, and Anthropic's newer ones, say what of a request they do not take.
+_REFUSED = re.compile(
+    r"Unsupported (?:parameter|value): \W{1,3}(max_tokens|temperature)\b|`(temperature)` is deprecated"
+)
+_LARGEST_REFUSAL = 1 << 16  # bytes
+# Tokens that such a model may think for: what it thinks counts as said by it.
+_ROOM_TO_THINK = 4000
+# An answer may end here, and not within a number or a name, where a model had to stop before it was done.
+_WHOLE = re.compile(r".*(?:[.!?][\"')\u00bb\u2019\u201d]*(?=\s)|[\u3002\uff01\uff1f]|\n)", re.DOTALL)
+_STOPPED = {"length", "content_filter"}
+
 
 class ChatModelError(Exception):
     """The model gave no usable answer; `away` says that it could not, so that nobody need ask again at once.
@@ -77,20 +88,23 @@ class ChatModel:
     def complete(self, instruction: str, text: str, *, max_tokens: int) -> str:
         """Return the model's answer to `text` under `instruction`, of at most about `max_tokens` of its tokens.
 
-        Credentials in the text are not sent. Raises `ChatModelError` for whatever comes between, at once while the
-        endpoint is known to fail.
+        Credentials in the text are not sent. Of a model that had to stop within a sentence, what it said before that.
+        Raises `ChatModelError` for whatever comes between, at once while the endpoint is known to fail.
         """
-        return self.ask(instruction, text, str, max_tokens=max_tokens)
+        return self._asked(instruction, text, str, max_tokens, is_prose=True)
 
     def ask(self, instruction: str, text: str, read: Callable[[str], _T], *, max_tokens: int) -> _T:
-        """Return what `read` makes of the answer that `complete` would return.
+        """Return what `read` makes of the answer that `complete` would return, all of it.
 
         Raises `ChatModelError` as that does, and where `read` raises `ValueError`: the answer is of no use then.
         """
+        return self._asked(instruction, text, read, max_tokens, is_prose=False)
+
+    def _asked(self, instruction: str, text: str, read: Callable[[str], _T], max_tokens: int, *, is_prose: bool) -> _T:
         if not self._breaker.allows():
             raise StillAwayError("the model endpoint failed a moment ago", away=True)
         try:
-            answer = _read(self._answer(instruction, text, max_tokens), read)
+            answer = _read(self._answer(instruction, text, max_tokens, is_prose=is_prose), read)
         except ChatModelError as error:
             if error.away:
                 self._breaker.failed(error.pause)
@@ -113,8 +127,8 @@ class ChatModel:
         if self.heard is not None:
             self.heard(self, error)
 
-    def _answer(self, instruction: str, text: str, max_tokens: int) -> str:
-        body = {
+    def _answer(self, instruction: str, text: str, max_tokens: int, *, is_prose: bool) -> str:
+        asked = {
             "model": self.model,
             "messages": [
                 {"role": "system", "content": instruction},
@@ -125,32 +139,51 @@ class ChatModel:
             "stream": False,
         }
         try:
-            answer = json.loads(self._post(body))["choices"][0]["message"]["content"]
+            choice = json.loads(self._post(asked))["choices"][0]
+            answer = _text(choice["message"]["content"])
+            has_stopped = choice.get("finish_reason") in _STOPPED
         except (httpx.HTTPError, httpx.InvalidURL) as error:
             # The kind alone: the error's own words may quote a header or an address.
             raise ChatModelError(f"the model endpoint did not answer ({type(error).__name__})", away=True) from None
-        except (KeyError, IndexError, TypeError, ValueError, RecursionError):
+        except (AttributeError, KeyError, IndexError, TypeError, ValueError, RecursionError):
             raise ChatModelError("the model endpoint answered in an unknown shape") from None
-        if not isinstance(answer, str) or not (said := _THOUGHTS.sub("", answer).replace("\x00", "").strip()):
+        said = _THOUGHTS.sub("", answer).replace("\x00", "").strip()
+        if is_prose and has_stopped and (whole := _WHOLE.match(said)):
+            said = whole[0].rstrip()
+        if not said:
             raise UselessAnswerError("the model endpoint answered nothing")
         return said.encode("utf-8", "replace").decode("utf-8")
 
-    def _post(self, body: dict[str, Any]) -> bytes:
+    def _post(self, asked: dict[str, Any]) -> bytes:
         """Return the body of a successful answer, read to its end within the time and size allowed."""
         until = time.monotonic() + self.timeout
-        with by(until), self._client.stream("POST", self._address, json=body) as response:
-            if not response.is_success:
-                status = response.status_code
-                away = status >= HTTPStatus.INTERNAL_SERVER_ERROR or status in _RETRIABLE
-                message = f"the model endpoint answered HTTP {status}"
-                kind = RefusedTextError if status in _OF_TEXT else ChatModelError
-                raise kind(message, away=away, pause=pause_asked(response))
-            try:
-                return read_whole(response, most=LARGEST_ANSWER, until=until)
-            except TooLargeError:
-                raise ChatModelError("the model endpoint answered too much") from None
-            except TooSlowError:
-                raise ChatModelError("the model endpoint did not finish in time", away=True) from None
+        with by(until):
+            while True:
+                with self._client.stream("POST", self._address, json=self._worded(asked)) as response:
+                    if response.is_success:
+                        return _whole(response, until)
+                    if not self._learns(response, until):
+                        raise _refusal(response)
+
+    def _worded(self, asked: dict[str, Any]) -> dict[str, Any]:
+        """Return a request without what the model is known to refuse in it."""
+        worded = {name: value for name, value in asked.items() if name not in self._refused}
+        if "max_tokens" in self._refused:
+            worded["max_completion_tokens"] = asked["max_tokens"] + _ROOM_TO_THINK
+        return worded
+
+    def _learns(self, response: httpx.Response, until: float) -> bool:
+        """Tell whether a refusal names something in the request that is left out from now on."""
+        if response.status_code != HTTPStatus.BAD_REQUEST:
+            return False
+        try:
+            told = read_whole(response, most=_LARGEST_REFUSAL, until=until)
+        except (httpx.HTTPError, TooLargeError, TooSlowError):
+            return False
+        named = {name for found in _REFUSED.findall(told.decode("utf-8", "replace")) for name in found if name}
+        is_new = not named <= self._refused
+        self._refused.update(named)
+        return is_new
 
     @property
     def told(self) -> str:
@@ -163,10 +196,11 @@ class ChatModel:
 
     @property
     def _address(self) -> str:
-        root = self.url.rstrip("/")
-        if root.endswith(_PATH):
-            return root
-        return f"{root.removesuffix('/v1')}/v1{_PATH}"
+        root, mark, query = self.url.partition("?")
+        root = root.rstrip("/")
+        if not root.endswith(_PATH):
+            root = f"{root.removesuffix('/v1')}/v1{_PATH}"
+        return f"{root}{mark}{query}"
 
     @cached_property
     def _client(self) -> httpx.Client:
@@ -185,6 +219,37 @@ class ChatModel:
     def _useless(self) -> deque[ChatModelError]:
         """The last answers, as long as they were of no use."""
         return deque(maxlen=_MOST_USELESS)
+
+    @cached_property
+    def _refused(self) -> set[str]:
+        """What of a request the model has said that it does not take."""
+        return set()
+
+
+def _whole(response: httpx.Response, until: float) -> bytes:
+    try:
+        return read_whole(response, most=LARGEST_ANSWER, until=until)
+    except TooLargeError:
+        raise ChatModelError("the model endpoint answered too much") from None
+    except TooSlowError:
+        raise ChatModelError("the model endpoint did not finish in time", away=True) from None
+
+
+def _refusal(response: httpx.Response) -> ChatModelError:
+    status = response.status_code
+    away = status >= HTTPStatus.INTERNAL_SERVER_ERROR or status in _RETRIABLE
+    kind = RefusedTextError if status in _OF_TEXT else ChatModelError
+    return kind(f"the model endpoint answered HTTP {status}", away=away, pause=pause_asked(response))
+
+
+def _text(content: Any) -> str:
+    """Return what a message says, which comes in parts from some servers: what the model thought is one of its own.
+
+    Nothing for a message that says nothing.
+    """
+    if isinstance(content, list):
+        return "".join(part["text"] for part in content if part.get("type") == "text")
+    return content if isinstance(content, str) else ""
 
 
 def _read(answer: str, read: Callable[[str], _T]) -> _T:

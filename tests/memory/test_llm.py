@@ -67,6 +67,12 @@ def test_an_address_may_be_given_as_people_paste_it(endpoint: ChatEndpoint, endi
     assert endpoint.paths == ["/v1/chat/completions"]
 
 
+@pytest.mark.parametrize("path", ["/v1", "/v1/chat/completions", "/v1/"])
+def test_what_stands_behind_an_address_stays_there(endpoint: ChatEndpoint, path: str) -> None:
+    complete(ChatModel(f"{endpoint.url}{path}?api-version=preview", "tiny"))
+    assert endpoint.paths == ["/v1/chat/completions?api-version=preview"]
+
+
 def test_a_path_of_its_own_stays(endpoint: ChatEndpoint) -> None:
     complete(ChatModel(f"{endpoint.url}/beta/openai/chat/completions", "tiny"))
     assert endpoint.paths == ["/beta/openai/chat/completions"]
@@ -86,6 +92,55 @@ def test_what_a_model_says_to_itself_is_left_out(model: ChatModel, endpoint: Cha
 def test_what_is_said_of_thoughts_is_no_thought(model: ChatModel, endpoint: ChatEndpoint) -> None:
     endpoint.said = "Ada wants <think> and </think> left out."
     assert complete(model) == endpoint.said
+
+
+def test_what_is_said_in_parts_is_put_together(model: ChatModel, endpoint: ChatEndpoint) -> None:
+    thought = {"type": "thinking", "thinking": [{"type": "text", "text": "Hm, bees?"}]}
+    endpoint.said = [thought, {"type": "text", "text": "Ada keeps "}, {"type": "text", "text": "bees."}]
+    assert complete(model) == "Ada keeps bees."
+
+
+@pytest.mark.parametrize("said", [[], [{"type": "thinking", "thinking": []}], [{"type": "tool_use", "id": "1"}]])
+def test_parts_that_say_nothing_are_nothing(model: ChatModel, endpoint: ChatEndpoint, said: object) -> None:
+    endpoint.said = said
+    assert refusal(model) == "the model endpoint answered nothing"
+
+
+@pytest.mark.parametrize("reason", ["length", "content_filter"])
+def test_what_a_model_could_not_say_to_its_end_is_left_out(
+    model: ChatModel, endpoint: ChatEndpoint, reason: str
+) -> None:
+    endpoint.said, endpoint.finish_reason = "Ada keeps bees. Her rent is 1", reason
+    assert complete(model) == "Ada keeps bees."
+    assert model.ask("List it.", "Ada keeps bees.", str, max_tokens=77) == endpoint.said
+    endpoint.said = "Ada keeps"
+    assert complete(model) == "Ada keeps"
+
+
+TOO_NEW = {
+    "max_tokens": "Unsupported parameter: 'max_tokens' is not supported with this model. Use 'max_completion_tokens'.",
+    "temperature": "Unsupported value: 'temperature' does not support 0 with this model.",
+}
+
+
+def test_a_model_that_wants_a_request_in_other_words_is_asked_in_these(
+    model: ChatModel, endpoint: ChatEndpoint
+) -> None:
+    endpoint.refuses = TOO_NEW
+    assert [complete(model), complete(model)] == ["Notes of the model."] * 2
+    *learning, second = endpoint.requests
+    assert len(learning) == 3
+    assert not {"max_tokens", "temperature"} & set(second)
+    # What such a model thinks counts as well.
+    assert second["max_completion_tokens"] > 77 + 1000
+
+
+def test_a_model_that_refuses_what_it_is_sent_no_more_is_not_asked_without_end(
+    model: ChatModel, endpoint: ChatEndpoint
+) -> None:
+    endpoint.refuses = {"model": TOO_NEW["temperature"]}
+    assert refusal(model) == "the model endpoint answered HTTP 400"
+    assert len(endpoint.requests) == 2
 
 
 @pytest.mark.parametrize("said", ["", "  \n", "<think>only this</think>", "<think>Okay, the user wants", None, 7])
