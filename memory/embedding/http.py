@@ -42,8 +42,8 @@ ANSWER_SECONDS = 15.0
 _BATCH = 64
 # Numbers: the database keeps no longer vector.
 MOST_DIMENSIONS = 16_000
-# Bytes; 64 vectors of 16,000 numbers, each in all its digits, are 23 million.
-_LARGEST_ANSWER = 1 << 26
+# Bytes for each text; a vector of 16,000 numbers, each in all its digits, is 360,000.
+_LARGEST_ANSWER = 1 << 20
 # What an answer may be made of for each text: parsed, the smallest values take twenty times the bytes they are sent in.
 _MOST_VALUES = 2 * MOST_DIMENSIONS
 # The endings with which people paste an endpoint; the wire table adds the right one back.
@@ -95,8 +95,8 @@ class HttpEmbedder:
     def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Return one unit row per text: shape (len(texts), dim); (0, dimensions or 0) without texts.
 
-        Credentials in them are not sent. Raises `EmbeddingError`: transient for time-outs, connection errors, 408, 429
-        and 5xx, else permanent; away where nobody listens and for 429 and 503.
+        Credentials in them are not sent. Raises `EmbeddingError`: transient for time-outs, connection errors, 408, 429,
+        5xx and enormous answers, else permanent; away where nobody listens, for 429 and 503, and for such answers.
         """
         sent = [without_credentials(text) for text in encodable(texts)]
         parts = [self._batch(some) for some in portions(sent, _BATCH)]
@@ -152,7 +152,8 @@ class HttpEmbedder:
             with ExitStack() as asked:
                 with by(time.monotonic() + self._timeout):
                     response = asked.enter_context(self._client.stream("POST", self._embed_url, json=body))
-                status, pause, answer = response.status_code, pause_asked(response), self._answer(response)
+                status, pause = response.status_code, pause_asked(response)
+                answer = self._answer(response, len(body["input"]))
         except NotPublicError as error:
             raise self._error(str(error), permanent=True) from None
         except (httpx.HTTPError, UnicodeError) as error:
@@ -162,7 +163,8 @@ class HttpEmbedder:
         except TooSlowError:
             raise self._error("did not finish in time", permanent=False) from None
         except TooLargeError:
-            raise self._error("answered too much", permanent=True) from None
+            # No text makes a vector that long: what answers is something else.
+            raise self._error("answered too much", permanent=False, away=True) from None
         if answer is None:
             transient = status >= 500 or status in _RETRIABLE
             raise self._error(_refusal(status), permanent=not transient, away=status in _AWAY, pause=pause)
@@ -173,13 +175,13 @@ class HttpEmbedder:
         except (ValueError, RecursionError):
             raise self._error("answered something that is not JSON", permanent=True) from None
 
-    def _answer(self, response: httpx.Response) -> bytes | None:
+    def _answer(self, response: httpx.Response, texts: int) -> bytes | None:
         """Return the body of a success, None for anything else. It may take long to begin, and not to end."""
         if not response.is_success:
             return None
         until = time.monotonic() + self._timeout
         with by(until):
-            return read_whole(response, most=_LARGEST_ANSWER, until=until)
+            return read_whole(response, most=_LARGEST_ANSWER * texts, until=until)
 
     def _error(self, message: str, *, permanent: bool, away: bool = False, pause: float = 0.0) -> EmbeddingError:
         whole = f"the {self.provider} embedding provider {message}"

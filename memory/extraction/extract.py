@@ -21,15 +21,18 @@ from memory.keys import Keys
 from memory.locks import Purpose
 from memory.models import Conversation
 from memory.record.journal import record
-from memory.remote.llm import ChatModel, ChatModelError, RefusedTextError, UselessAnswerError
+from memory.remote.llm import ChatModel, ChatModelError, RefusedTextError, UnfinishedAnswerError, UselessAnswerError
 from memory.spaces.spaces import lock_spaces
 from memory.storage.database import user_session
 
 logger = logging.getLogger(__name__)
 
 ACTOR = "extraction"
-# A conversation that an endpoint refuses to read, as some do by its words, is tried again after so long.
-APART = timedelta(hours=1)
+# A conversation that an endpoint refuses to read, as some do by its words, is tried again after so long; twice as long
+# the next time, as each time may cost money, and a day at most.
+APART, LONGEST_APART = timedelta(hours=1), timedelta(days=1)
+# So is the endpoint itself, where it refuses one conversation after the other.
+REST, LONGEST_REST = timedelta(minutes=1), timedelta(hours=1)
 _KEY = f"hashtextextended(:name, {Purpose.READING.value})"
 _HOLD, _LET_GO = text(f"SELECT pg_try_advisory_lock({_KEY})"), text(f"SELECT pg_advisory_unlock({_KEY})")
 # After so many in a row it is the endpoint, and no conversation. So it is where it has answered none for an hour.
@@ -44,6 +47,21 @@ class _Run:
     is_away: bool = False
 
 
+@dataclass(slots=True)
+class _Pause:
+    """How long something is left alone: twice as long each time, `longest` at most."""
+
+    following: timedelta
+    longest: timedelta
+    until: datetime | None = None
+
+    def begin(self, now: datetime) -> None:
+        self.until, self.following = now + self.following, min(2 * self.following, self.longest)
+
+    def holds(self, now: datetime) -> bool:
+        return self.until is not None and now < self.until
+
+
 class Extractor:
     """The worker's loop over conversations that wait to be read. One instance per process."""
 
@@ -55,8 +73,11 @@ class Extractor:
         self._clock = clock
         self._chat_model = chat_model
         self._last: UUID | None = None
-        self._apart: dict[UUID, datetime] = {}
+        self._apart: dict[UUID, _Pause] = {}
+        self._rest = _Pause(REST, LONGEST_REST)
         self._answered: datetime | None = None
+        # Messages that are read at once: fewer while the model does not come to the end of its answers.
+        self._most = FULL
 
     def step(self) -> int:
         """Read one part for each user who has something waiting, in turn; returns how many messages were settled.
@@ -64,17 +85,20 @@ class Extractor:
         0 says that nothing is left to be read by now, or that the model does not answer.
         """
         now = self._clock()
-        self._apart = {each: until for each, until in self._apart.items() if until > now}
+        if self._rest.holds(now):
+            return 0
         with self._sessions() as session:
             waiting = select(func.users_with_unread_conversations(now - QUIET, FULL))
             users = sorted(session.scalars(waiting))
         total, run = 0, _Run()
-        # Where it left off: nobody's backlog keeps the others waiting.
+        # Behind whoever was last: nobody's backlog, nor what the model cannot read, keeps the others waiting.
         for user_id in sorted(users, key=lambda user: (self._last is not None and user <= self._last, user)):
+            self._last = user_id
             total += self.extract_for(user_id, run)
+            if run.refused >= _MOST_REFUSED:
+                self._rest.begin(now)
             if run.is_away or run.refused >= _MOST_REFUSED:
                 break
-            self._last = user_id
         return total
 
     def extract_for(self, user_id: UUID, run: _Run | None = None) -> int:
@@ -96,15 +120,21 @@ class Extractor:
                     if error.away:
                         return 0
                     run.refused += 1
-                    self._apart[part.conversation_id] = self._clock() + APART
+                    self._put_apart(part)
                     continue
                 run.refused = 0
+                self._apart.pop(part.conversation_id, None)
                 return self._settle(user_id, read, found)
         return 0
 
     def _next(self, user_id: UUID, held: Collection[UUID]) -> Part | None:
         with user_session(self._sessions, user_id) as session:
-            return next_part(session, user_id, now=self._clock(), apart={*self._apart, *held})
+            now = self._clock()
+            apart = {each for each, pause in self._apart.items() if pause.holds(now)}
+            part = next_part(session, user_id, now=now, apart=apart | {*held})
+        while part is not None and len(part.said) > self._most:
+            part = part.half()
+        return part
 
     @contextmanager
     def _held(self, conversation_id: UUID) -> Iterator[bool]:
@@ -126,7 +156,8 @@ class Extractor:
         """Return as much of a part as the model has an answer to, with the facts in it.
 
         What it has no useful answer to by itself is done without, if it has one to others. Nothing is sent that is
-        to be read no longer by then. Raises `ChatModelError` where it gives none.
+        to be read no longer by then. Raises `ChatModelError` where it gives none. Where it does not come to the end of
+        one, half as much is read the next time, and a message by itself is put apart.
         """
         while any(said.role == USER for said in part.said) and self._still_waits(user_id, part):
             try:
@@ -140,13 +171,23 @@ class Extractor:
                     raise
                 logger.warning("a message is not read for facts: %s", error)
                 break
+            except UnfinishedAnswerError:
+                if len(part.said) == 1:
+                    self._put_apart(part)
+                self._most = max(1, len(part.said) // 2)
+                raise
             self._answered = self._clock()
+            self._rest = _Pause(REST, LONGEST_REST)
+            self._most = min(FULL, self._most + 1)
             return part, found
         return part, ()
 
     def _still_waits(self, user_id: UUID, part: Part) -> bool:
         with user_session(self._sessions, user_id) as session:
             return still_waits(session, user_id, part)
+
+    def _put_apart(self, part: Part) -> None:
+        self._apart.setdefault(part.conversation_id, _Pause(APART, LONGEST_APART)).begin(self._clock())
 
     def _answers(self) -> bool:
         """Tell whether the model has given a useful answer lately."""

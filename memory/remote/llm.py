@@ -62,6 +62,13 @@ class UselessAnswerError(ChatModelError):
     """The model answered, and not what it was asked for: or nothing, as it thought for as long as it was given."""
 
 
+class UnfinishedAnswerError(ChatModelError):
+    """The answer did not come to its end in the time or the size allowed. For less text it may."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message, away=True)
+
+
 class StillAwayError(ChatModelError):
     """The model was not asked, as it failed a moment ago, which was told then."""
 
@@ -142,6 +149,8 @@ class ChatModel:
             choice = json.loads(self._post(asked))["choices"][0]
             answer = _text(choice["message"]["content"])
             has_stopped = choice.get("finish_reason") in _STOPPED
+        except httpx.ReadTimeout as error:
+            raise UnfinishedAnswerError(f"the model endpoint did not answer ({type(error).__name__})") from None
         except (httpx.HTTPError, httpx.InvalidURL) as error:
             # The kind alone: the error's own words may quote a header or an address.
             raise ChatModelError(f"the model endpoint did not answer ({type(error).__name__})", away=True) from None
@@ -230,9 +239,9 @@ def _whole(response: httpx.Response, until: float) -> bytes:
     try:
         return read_whole(response, most=LARGEST_ANSWER, until=until)
     except TooLargeError:
-        raise ChatModelError("the model endpoint answered too much") from None
+        raise UnfinishedAnswerError("the model endpoint answered too much") from None
     except TooSlowError:
-        raise ChatModelError("the model endpoint did not finish in time", away=True) from None
+        raise UnfinishedAnswerError("the model endpoint did not finish in time") from None
 
 
 def _refusal(response: httpx.Response) -> ChatModelError:

@@ -107,7 +107,6 @@ def test_no_texts_make_no_request(provider: Provider) -> None:
         7,
         b"<html>",
         b"[" * 200_000,
-        b'{"embeddings": [[1, 2], [1, 2]]}' + b" " * (1 << 26),
     ],
     ids=lambda answer: repr(answer)[:60],
 )
@@ -254,6 +253,14 @@ def test_a_loading_server_is_not_healthy(provider: Provider) -> None:
 def test_a_slow_server_is_not_healthy(provider: Provider) -> None:
     provider.delay = 0.3
     assert not embedder(provider, "llamacpp").healthy(timeout=0.05)
+
+
+def test_an_enormous_answer_is_left_unread_and_is_none_of_an_embedding_endpoint(provider: Provider) -> None:
+    payload = b'{"embeddings": [[1, 2]]}' + b" " * (1 << 25)
+    provider.answer = lambda _: payload
+    with within(1 << 23):
+        error = refusal(embedder(provider))
+    assert (str(error).endswith("answered too much"), error.permanent, error.away) == (True, False, True)
 
 
 def test_an_answer_of_endless_small_values_is_not_parsed(provider: Provider) -> None:

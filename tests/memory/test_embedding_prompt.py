@@ -63,6 +63,15 @@ def test_an_endpoint_that_asks_to_be_left_alone_is(clock, provider) -> None:
     assert embedder.embed(["tea"]).shape[0] == 1
 
 
+def test_an_endpoint_that_answers_without_an_end_is_not_read_again_with_each_question(clock, provider) -> None:
+    embedder = prompt(provider.url, clock)
+    provider.answer = lambda _: b" " * (1 << 22)
+    for told in ("answered too much", "a moment ago"):
+        with pytest.raises(EmbeddingError, match=told):
+            embedder.embed(["tea"])
+    assert len(provider.requests) == 1
+
+
 def test_what_is_wrong_for_good_is_told_each_time(clock, provider) -> None:
     embedder = prompt(provider.url, clock)
     provider.status = 401

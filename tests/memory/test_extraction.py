@@ -13,11 +13,11 @@ from sqlalchemy import text as sql
 
 from memory.clock import utc_now
 from memory.conversations.conversations import change_conversation, delete_conversation
-from memory.extraction.extract import APART, Extractor
+from memory.extraction.extract import APART, LONGEST_APART, LONGEST_REST, REST, Extractor
 from memory.extraction.reading import MOST_FACTS
 from memory.extraction.waiting import FULL, LONGEST_PART, MOST_KNOWN, QUIET
 from memory.facts.facts import Statement, correct_fact, delete_fact, state
-from memory.remote.llm import ChatModel
+from memory.remote.llm import LARGEST_ANSWER, TIMEOUT, ChatModel
 from memory.space_removal.removal import remove_space
 from memory.spaces.spaces import get_space, update_space
 from memory.texts.markers import closing, opening
@@ -47,10 +47,10 @@ class Model:
 class ReadingDesk(Desk):
     """Conversations of one person, which a worker reads for facts once they have rested."""
 
-    def __init__(self, book, model):
+    def __init__(self, book, model, timeout=TIMEOUT):
         super().__init__(book)
         self.later = QUIET
-        self.chat_model = ChatModel(model.endpoint.url, "small")
+        self.chat_model = ChatModel(model.endpoint.url, "small", timeout=timeout)
         self.extractor = Extractor(
             book.runtime.sessions, book.runtime.keys, lambda: utc_now() + self.later, self.chat_model
         )
@@ -603,3 +603,90 @@ def test_a_message_that_the_endpoint_refuses_waits_and_what_stands_before_it_is_
     model.does(lambda: setattr(model.endpoint, "status", 400 if "filter" in model.read[-1] else 200))
     assert [desk.extract() for _ in range(3)] == [2, 0, 0]
     assert book.one("SELECT extracted_through FROM conversations") == 2
+
+
+def patient(desk):
+    """Ask a model again at once that did not come to an end."""
+    desk.chat_model._breaker.worked()
+    return desk.extractor.step()
+
+
+def test_what_the_model_does_not_come_to_the_end_of_is_read_by_parts(desk, model, book):
+    talk = desk.conversation()
+    for number in range(8):
+        desk.turn(talk, f"I moved to Lisbon in May {number}", "How nice!")
+    model.says(LISBON)
+
+    def answer():
+        is_too_much = model.read[-1].partition("The part to read:")[2].count("\n[") > 2
+        model.endpoint.body = b" " * (LARGEST_ANSWER + 1) if is_too_much else None
+
+    model.does(answer)
+    for _ in range(40):
+        patient(desk)
+    assert book.one("SELECT message_count - extracted_through FROM conversations") == 0
+    assert desk.facts == ["user lives in Lisbon"]
+
+
+@pytest.fixture
+def hurried(desk, model):
+    """A desk whose model takes longer over poison than it is waited for."""
+    hurried = ReadingDesk(desk.book, model, timeout=1.0)
+    model.says(LISBON)
+    model.does(lambda: setattr(model.endpoint, "delay", 1.5 if "poison" in model.read[-1] else 0.0))
+    return hurried
+
+
+def test_a_message_that_takes_the_model_too_long_keeps_no_other_waiting(hurried, model):
+    hurried.turn(hurried.conversation(), "I moved to Lisbon in May")
+    hurried.turn(hurried.conversation(), "poison")
+    for _ in range(4):
+        patient(hurried)
+    assert hurried.facts == ["user lives in Lisbon"]
+    asked = len(model.read)
+    assert (patient(hurried), len(model.read)) == (0, asked)
+
+
+@pytest.mark.parametrize("is_first", [True, False])
+def test_what_takes_the_model_too_long_keeps_no_other_user_waiting(hurried, model, bobs_book, is_first):
+    bobs = ReadingDesk(bobs_book, model)
+    bobs.set(extract_facts=True)
+    slow, other = (hurried, bobs) if is_first else (bobs, hurried)
+    slow.turn(slow.conversation(), "poison", "How nice!")
+    other.turn(other.conversation(), "I moved to Lisbon in May")
+    for _ in range(2):
+        patient(hurried)
+    bobs.set(extract_facts=False)
+    assert other.facts == ["user lives in Lisbon"]
+
+
+def test_a_conversation_that_is_refused_is_tried_ever_more_seldom(desk, model):
+    desk.turn(desk.conversation(), "something that a filter refuses")
+    model.endpoint.status = 400
+    hours = []
+    for hour in range(100):
+        desk.later = QUIET + timedelta(hours=hour, minutes=hour)
+        before = len(model.read)
+        desk.extractor.step()
+        hours += [hour] * (len(model.read) > before)
+    assert hours[:4] == [0, 1, 3, 7]
+    assert hours[-1] - hours[-2] <= LONGEST_APART / timedelta(hours=1)
+    assert len(hours) == 8
+
+
+def test_an_endpoint_that_refuses_all_is_asked_ever_more_seldom(desk, model):
+    for number in range(40):
+        desk.turn(desk.conversation(), f"I moved to Lisbon in May {number}")
+    model.endpoint.status = 401
+    minutes = []
+    for minute in range(20):
+        desk.later = QUIET + minute * REST
+        before = len(model.read)
+        desk.extractor.step()
+        minutes += [minute] * (len(model.read) > before)
+    assert minutes == [0, 1, 3, 7, 15]
+    model.endpoint.status = 200
+    desk.later += LONGEST_REST
+    assert desk.extractor.step() == 2
+    desk.later += REST
+    assert desk.extractor.step() == 2

@@ -234,6 +234,15 @@ def test_who_listens_hears_of_each_time_it_was_asked_and_of_no_other(endpoint: C
     assert heard == [None, None, nothing, None, None, None, "the model endpoint answered HTTP 503"]
 
 
+def test_an_endpoint_that_answers_without_an_end_is_left_alone_for_a_while(
+    model: ChatModel, endpoint: ChatEndpoint
+) -> None:
+    endpoint.body = b"x" * (llm.LARGEST_ANSWER + 1)
+    refusal(model)
+    assert refusal(model) == "the model endpoint failed a moment ago"
+    assert len(endpoint.requests) == 1
+
+
 def test_a_model_that_failed_is_asked_again_after_the_pause(
     endpoint: ChatEndpoint, monkeypatch: pytest.MonkeyPatch
 ) -> None:
