@@ -17,12 +17,16 @@ from memory.storage.database import user_session
 from memory.time_zones import user_zone
 from memory.writing.retention import BATCH, Aging, aging, put_away, still_aging
 from memory.writing.roll_ups import roll_up_of, say_anew
+from retrieval.history.recap import cut_to
 from retrieval.history.rollup import INSTRUCTION, ROOM, Group, grouped
 from retrieval.lookup.vectors import unit_vectors
 from tasks.app import runtime
 from tasks.embedding import nudge
 
 logger = logging.getLogger(__name__)
+
+# Tokens of a model, which may count otherwise than we do.
+MOST_SAID = 2 * ROOM
 
 
 def roll_up(user_id: UUID, space_id: UUID, deadline: float) -> int | None:
@@ -91,7 +95,9 @@ def _said(group: Group[Aging], zone: tzinfo, *, is_private: bool) -> str:
     model = runtime().chat_model
     if model is not None and not is_private:
         try:
-            return model.complete(INSTRUCTION, group.material(zone), max_tokens=2 * ROOM)
+            said = model.complete(INSTRUCTION, group.material(zone), max_tokens=MOST_SAID)
+            # A model that goes on beyond what it was allowed says more than a memory holds.
+            return cut_to(said, MOST_SAID)
         except ChatModelError as error:
             logger.warning("a roll-up is an extract: %s", error)
     return group.extract()

@@ -70,6 +70,18 @@ def test_a_language_model_sums_up_where_one_is_set(shelf, ask, runtime):
     assert all(each in endpoint.requests[0]["messages"][1]["content"] for each in TEXTS)
 
 
+@pytest.mark.parametrize("said", ["The kiln is hot at noon. " * 5_000, "x" * 100_000], ids=["sentences", "no end"])
+def test_a_language_model_that_goes_on_and_on_keeps_nothing_from_being_archived(shelf, ask, runtime, said):
+    with chat_endpoint() as endpoint:
+        endpoint.said = said
+        configure(replace(runtime, chat_model=ChatModel(endpoint.url, "small")))
+        assert (archive_aged.call_local(), archive_aged.call_local(), len(endpoint.requests)) == (4, 0, 1)
+        configure(runtime)
+    (summary,) = ask(ACTIVE)
+    assert said.startswith(summary.splitlines()[1])
+    assert len(summary) < 10_000
+
+
 @pytest.mark.parametrize("meanwhile", ["forgotten", "off"])
 def test_what_is_forgotten_or_off_while_the_model_writes_is_not_sent_to_it(shelf, ask, runtime, ada, meanwhile):
     said = ("The ferry Ida leaves at dawn", "Oars are in the shed", "Nets want mending in March")
