@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
-from typing import Annotated, Literal
+from collections.abc import Sequence
+from contextlib import suppress
+from typing import Annotated, Any, Literal, NamedTuple, TypeVar
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 from memory.enrichment.findings import (
     LONGEST_SENTENCE,
@@ -67,11 +69,19 @@ class _Tag(BaseModel):
     confidence: Share = UNSAID
 
 
-class _Answer(BaseModel):
+class _Lists(BaseModel):
     model_config = ConfigDict(extra="ignore")
 
+    entities: list[Any]
+    tags: list[Any]
+
+
+class _Answer(NamedTuple):
     entities: list[_Entity]
     tags: list[_Tag]
+
+
+_T = TypeVar("_T", bound=BaseModel)
 
 
 def findings_by_model(model: ChatModel, text: str) -> Findings:
@@ -88,7 +98,19 @@ def findings_by_model(model: ChatModel, text: str) -> Findings:
 
 def _parsed(said: str) -> _Answer:
     # Models like to put a fence or a sentence around what they were asked for.
-    return _Answer.model_validate_json(said[said.find("{") : said.rfind("}") + 1])
+    lists = _Lists.model_validate_json(said[said.find("{") : said.rfind("}") + 1])
+    return _Answer(_formed(_Entity, "name", lists.entities), _formed(_Tag, "tag", lists.tags))
+
+
+def _formed(form: type[_T], name: str, given: Sequence[Any]) -> list[_T]:
+    """Return what has the form, or is the bare `name` of it; raises `ValueError` where nothing of a list has."""
+    found = []
+    for each in given:
+        with suppress(ValidationError):
+            found.append(form.model_validate({name: each} if isinstance(each, str) else each))
+    if given and not found:
+        raise ValueError("nothing in a list has the form asked for")
+    return found
 
 
 def _different(entities: list[_Entity]) -> list[_Entity]:

@@ -106,6 +106,19 @@ def test_a_model_that_says_one_name_over_and_over_holds_nobody_up(model, endpoin
     assert time.monotonic() - began < 3
 
 
+@pytest.mark.parametrize("bad", [{"name": "Porto", "confidence": "high"}, {"name": "Porto", "confidence": 95}, 7, None])
+def test_a_name_of_another_shape_takes_no_other_along(model, endpoint, bad):
+    endpoint.said = json.dumps({"entities": [{"name": "Anna", "type": "person"}, bad], "tags": [{"tag": "a"}, bad]})
+    found = findings_by_model(model, TEXT)
+    assert ([name.name for name in found.names], found.tags) == (["Anna"], (Tag("a", 0.8),))
+
+
+def test_names_and_tags_may_stand_bare(model, endpoint):
+    endpoint.said = json.dumps({"entities": ["Anna"], "tags": ["Moving house"]})
+    found = findings_by_model(model, TEXT)
+    assert ([name.name for name in found.names], found.tags) == (["Anna"], (Tag("moving house", 0.8),))
+
+
 def test_of_two_kinds_of_one_name_the_surer_counts(model, endpoint):
     kinds = [{"name": "Anna", "type": "place", "confidence": 0.4}, {"name": "anna", "type": "person"}]
     endpoint.said = json.dumps({"entities": kinds, "tags": []})
