@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
@@ -13,7 +13,7 @@ from typing import Any
 class Endpoint(ThreadingHTTPServer):
     """Answers with vectors of `dimensions` numbers and the HTTP `status`; keeps what it was sent as `keys`.
 
-    Requests with the word `refused` in them get HTTP 400.
+    Requests with the word `refused` in them get HTTP 400. It does what is `meanwhile` before it answers.
     """
 
     daemon_threads = True
@@ -25,6 +25,7 @@ class Endpoint(ThreadingHTTPServer):
         self.status = 200
         self.refused = ""
         self.keys: list[str | None] = []
+        self.meanwhile: Callable[[], Any] = lambda: None
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -38,6 +39,7 @@ class _Handler(BaseHTTPRequestHandler):
     def do_POST(self) -> None:
         body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
         self.server.keys.append(self.headers["Authorization"])
+        self.server.meanwhile()
         items = [{"index": n, "embedding": self._vector(text)} for n, text in enumerate(body["input"])]
         payload = json.dumps({"data": items}).encode()
         is_refused = bool(self.server.refused) and any(self.server.refused in text for text in body["input"])

@@ -20,6 +20,7 @@ from memory.record.journal import record
 from memory.remote.model_failures import failure_of
 from tasks.embedding import nudge
 from webapp.context import credential, runtime, session, utc_now
+from webapp.outside import TRIALS
 
 # Where an address has what lets its owner in: a password before the host, and what a query gives its parameters.
 _PASSWORD = re.compile(r"(?<=//)([^/?#:@]*):[^/?#]+(?=@)")
@@ -138,12 +139,17 @@ def remove() -> None:
 
 
 def try_out(fields: Mapping[str, Any]) -> Trial:
-    """Embed one sentence with an endpoint, without storing anything; raises `InvalidError` when it cannot be one."""
-    return _tried(lambda: _embedder(fields))
+    """Embed one sentence with an endpoint, without storing anything; raises `InvalidError` when it cannot be one.
+
+    So it does where as many are tried as may be at once.
+    """
+    if (trial := _tried(lambda: _embedder(fields))) is None:
+        raise InvalidError("endpoint_url", "was not tried, as others are being tried: do it again in a moment")
+    return trial
 
 
 def try_serving() -> Trial | None:
-    """Embed one sentence with the endpoint whose vectors serve; None where none does."""
+    """Embed one sentence with the endpoint whose vectors serve; None where none does, or it was not asked."""
     model = active_model(session(), credential().user_id)
     if model is None or model.endpoint_url is None:
         return None
@@ -151,15 +157,18 @@ def try_serving() -> Trial | None:
     return _tried(lambda: runtime().providers.embedder(model).embedder)
 
 
-def _tried(made: Callable[[], Embedder]) -> Trial:
+def _tried(made: Callable[[], Embedder]) -> Trial | None:
     # Committed first: the answer may take as long as it is waited for, and somebody else needs the connection.
     session().commit()
     started = time.perf_counter()
-    try:
-        vector = made().embed([SENTENCE])
-    except (EmbeddingError, ConflictError) as error:
-        # The latter where the key was encrypted with another secret.
-        return Trial(None, str(error), time.perf_counter() - started)
+    with TRIALS.one() as is_mine:
+        if not is_mine:
+            return None
+        try:
+            vector = made().embed([SENTENCE])
+        except (EmbeddingError, ConflictError) as error:
+            # The latter where the key was encrypted with another secret.
+            return Trial(None, str(error), time.perf_counter() - started)
     return Trial(int(vector.shape[1]), None, time.perf_counter() - started)
 
 

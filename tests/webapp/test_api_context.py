@@ -263,6 +263,21 @@ def test_a_model_that_fails_leaves_the_extract_and_the_reason(talk, with_model, 
     assert "Maria" not in caplog.text
 
 
+def test_a_model_that_takes_its_time_holds_few_of_those_who_answer_everybody(talk, with_model):
+    summaries = []
+
+    def ask_another():
+        if len(with_model.requests) <= 10:
+            budget = 400 + 100 * len(with_model.requests)
+            summaries.append(ask(talk, strategy="summarise", token_budget=budget)["summary"])
+
+    with_model.meanwhile = ask_another
+    summaries.append(ask(talk, strategy="summarise", token_budget=400)["summary"])
+    assert len(with_model.requests) == 4
+    assert [each["method"] for each in summaries] == ["extractive", *["model"] * 4]
+    assert summaries[0]["reason"] == "as many wait for the language model as may at once"
+
+
 def test_a_model_that_says_too_much_is_cut_to_the_budget(talk, with_model):
     with_model.said = "A long sentence of many words that goes on. " * 300
     answer = ask(talk, strategy="hybrid", token_budget=300)

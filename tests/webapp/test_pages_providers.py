@@ -135,6 +135,22 @@ def test_a_test_tells_the_error_in_words(browser, endpoint):
     assert "answered HTTP 500" in browser.post("/providers/test", data=form(endpoint)).text
 
 
+def test_an_endpoint_that_takes_its_time_holds_few_of_those_who_answer_everybody(app, ada, browser, endpoint):
+    answers = []
+
+    def try_another():
+        if len(endpoint.keys) <= 10:
+            answers.append(at_browser(app, ada).post("/providers/test", data=form(endpoint)))
+
+    endpoint.meanwhile = try_another
+    assert "5 dimensions" in browser.post("/providers/test", data=form(endpoint)).text
+    assert len(endpoint.keys) == 4
+    # The last one was tried while all the others were.
+    assert [answer.status_code for answer in answers] == [422, 200, 200, 200]
+    assert "others are being tried" in answers[0].text
+    assert "5 dimensions" in browser.post("/providers/test", data=form(endpoint)).text
+
+
 def test_a_test_holds_no_connection_meanwhile(app, browser, endpoint):
     with app.app_context():
         pool = db.engine.pool

@@ -26,6 +26,7 @@ from webapp.context import credential, runtime, session, utc_now
 from webapp.conversations import readable_thread, visible_thread
 from webapp.guards import may_read, needs
 from webapp.operations import refuse_in_incognito
+from webapp.outside import SUMMARIES
 
 logger = logging.getLogger(__name__)
 
@@ -112,11 +113,14 @@ def _asked(question: Question | None) -> Answer:
         return Answer()
     # The model may think for long, and nothing in the database is to wait for it.
     session().commit()
-    try:
-        return Answer(model.complete(question.instruction, question.text, max_tokens=question.max_tokens))
-    except ChatModelError as error:
-        logger.warning("a summary is an extract: %s", error)
-        return Answer(reason=str(error))
+    with SUMMARIES.one() as is_mine:
+        if not is_mine:
+            return Answer(reason="as many wait for the language model as may at once")
+        try:
+            return Answer(model.complete(question.instruction, question.text, max_tokens=question.max_tokens))
+        except ChatModelError as error:
+            logger.warning("a summary is an extract: %s", error)
+            return Answer(reason=str(error))
 
 
 def _history_json(history: History) -> dict[str, Any]:
