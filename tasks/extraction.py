@@ -16,6 +16,7 @@ from memory.extraction.extract import Extractor
 from memory.keys import Keys
 from memory.remote.llm import ChatModel
 from tasks.app import huey, runtime
+from tasks.runtime import patient
 
 logger = logging.getLogger(__name__)
 
@@ -41,7 +42,7 @@ def extract(longest: float = LONGEST_RUN) -> int:
         return 0
     deadline, total = time.monotonic() + longest, 0
     try:
-        extractor = _extractor(current.sessions, current.keys, current.chat_model)
+        extractor = _extractor(current.sessions, current.keys, patient(current.chat_model))
         while time.monotonic() < deadline and (done := extractor.step()):
             total += done
     except OperationalError as error:

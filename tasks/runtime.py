@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -24,6 +24,9 @@ from tasks.store import Store, open_store
 
 if TYPE_CHECKING:
     from retrieval.reading.reading import Reader
+
+# A model on a machine like this one takes long over what many messages say.
+PATIENCE = 60.0  # seconds, for an answer
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,3 +99,8 @@ def _chat_model(settings: Settings, store: Store) -> ChatModel | None:
         return None
     heard = partial(note_answer, store.sessions, store.keys, utc_now)
     return ChatModel(settings.llm_url, settings.llm_model, settings.llm_api_key, heard=heard)
+
+
+def patient(chat_model: ChatModel) -> ChatModel:
+    """Return a language model for what nobody waits for: it is given longer, and left alone after its own failures."""
+    return replace(chat_model, timeout=max(PATIENCE, chat_model.timeout))

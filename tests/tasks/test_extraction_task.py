@@ -61,6 +61,12 @@ def test_every_minute_reads_what_waits(model, said, facts):
     assert (extract_waiting.call_local(), len(model.requests)) == (0, 1)
 
 
+def test_a_model_that_takes_longer_than_anybody_would_wait_is_waited_for(runtime, model, said, facts):
+    model.delay = 0.6
+    configure(replace(runtime, chat_model=ChatModel(model.url, "small", timeout=0.2)))
+    assert (extract_waiting.call_local(), facts()) == (1, ["Lisbon"])
+
+
 def test_without_a_language_model_it_reads_nothing(runtime, said, facts):
     configure(runtime)
     assert (extract_waiting.call_local(), facts()) == (0, [])

@@ -16,7 +16,7 @@ from memory.operators.jobs import count_building
 from memory.operators.operators import retry_failed_of_all
 from memory.remote.llm import ChatModel
 from retrieval.lookup.candidates import EXACT_SCAN_LIMIT
-from tasks.runtime import Runtime
+from tasks.runtime import Runtime, patient
 from webapp.cli.running import migrated_runtime
 
 
@@ -80,7 +80,7 @@ def _enrich(runtime: Runtime) -> int:
 
 
 def _extract(runtime: Runtime, chat_model: ChatModel) -> int:
-    extractor, total = Extractor(runtime.sessions, runtime.keys, utc_now, chat_model), 0
+    extractor, total = Extractor(runtime.sessions, runtime.keys, utc_now, patient(chat_model)), 0
     with tqdm(total=_numbers(runtime)["extraction_backlog"], unit="message", desc="facts", disable=None) as bar:
         while done := extractor.step():
             total += done
