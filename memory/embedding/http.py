@@ -52,7 +52,13 @@ _RETRIABLE = {HTTPStatus.REQUEST_TIMEOUT, HTTPStatus.TOO_MANY_REQUESTS}
 # What is said to everybody, whatever they ask: a small request could be let through where a large one is not.
 _AWAY = {HTTPStatus.TOO_MANY_REQUESTS, HTTPStatus.SERVICE_UNAVAILABLE}
 # What a refusal comes down to, for whoever set the endpoint.
+_ELSEWHERE = "it is at another address by now, often the same with https"
 _MEANING: dict[int, str] = {
+    HTTPStatus.MOVED_PERMANENTLY: _ELSEWHERE,
+    HTTPStatus.FOUND: _ELSEWHERE,
+    HTTPStatus.TEMPORARY_REDIRECT: _ELSEWHERE,
+    HTTPStatus.PERMANENT_REDIRECT: _ELSEWHERE,
+    HTTPStatus.PAYMENT_REQUIRED: "it wants to be paid",
     HTTPStatus.UNAUTHORIZED: "it wants another key",
     HTTPStatus.FORBIDDEN: "the key may not do this",
     HTTPStatus.NOT_FOUND: "it knows no such model or address",

@@ -144,6 +144,15 @@ def test_the_status_decides_whether_to_try_again(provider: Provider, status: int
     assert refusal(embedder(provider)).permanent is permanent
 
 
+@pytest.mark.parametrize("status", [301, 302, 307, 308])
+def test_a_text_does_not_follow_an_endpoint_that_has_moved_and_its_owner_is_told(
+    provider: Provider, status: int
+) -> None:
+    provider.status, provider.headers = status, {"Location": f"{provider.url}/elsewhere"}
+    assert f"answered HTTP {status}: it is at another address" in str(refusal(embedder(provider)))
+    assert len(provider.requests) == 1
+
+
 @pytest.mark.parametrize(
     ("asked", "seconds"),
     [
