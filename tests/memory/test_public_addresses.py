@@ -5,6 +5,8 @@ from __future__ import annotations
 import datetime
 import socket
 import ssl
+import threading
+import time
 from collections.abc import Iterator
 from ipaddress import ip_address
 from pathlib import Path
@@ -21,6 +23,7 @@ from memory.embedding.base import EmbeddingError
 from memory.embedding.http import HttpEmbedder
 from memory.embedding.providers import Providers, System
 from memory.models import EmbeddingModel
+from memory.remote.deadlines import by, client_for
 from memory.remote.public_addresses import NotPublicError, PublicTransport, addresses_of, is_public
 from tasks.runtime import Runtime
 
@@ -150,10 +153,21 @@ def test_an_address_nobody_listens_at_is_passed_over(endpoint: Endpoint, monkeyp
 def test_the_certificate_is_that_of_the_name(endpoint: Endpoint, tmp_path: Path) -> None:
     trusted = serve_tls(endpoint, tmp_path, "localhost")
     port = endpoint.server_address[1]
-    with httpx.Client(transport=PublicTransport(local, verify=trusted)) as client:
+    with client_for({}, timeout=5.0, transport=PublicTransport(local, verify=trusted)) as client:
         assert client.post(f"https://localhost:{port}/v1/embeddings", **TEXTS).status_code == 200
         with pytest.raises(httpx.ConnectError, match="certificate"):
             client.post(f"https://127.0.0.1:{port}/v1/embeddings", **TEXTS)
+
+
+def test_what_is_encrypted_has_to_come_in_time_as_well(endpoint: Endpoint, tmp_path: Path) -> None:
+    trusted, released = serve_tls(endpoint, tmp_path, "localhost"), threading.Event()
+    endpoint.meanwhile = lambda: released.wait(10)
+    url = f"https://localhost:{endpoint.server_address[1]}/v1/embeddings"
+    with client_for({}, timeout=20.0, transport=PublicTransport(local, verify=trusted)) as client:
+        with by(time.monotonic() + 0.5), pytest.raises(httpx.ReadTimeout):
+            client.post(url, **TEXTS)
+        released.set()
+        assert client.post(url, **TEXTS).status_code == 200
 
 
 @pytest.mark.parametrize("name", ["http_proxy", "ALL_PROXY"])
