@@ -30,6 +30,7 @@ _T = TypeVar("_T")
 _RETRIABLE = {HTTPStatus.REQUEST_TIMEOUT, HTTPStatus.TOO_MANY_REQUESTS}
 # By these an endpoint tells that a text is too long for its model, or that a filter minds its words.
 _OF_TEXT = {HTTPStatus.BAD_REQUEST, HTTPStatus.REQUEST_ENTITY_TOO_LARGE, HTTPStatus.UNPROCESSABLE_ENTITY}
+_FAILURES = range(400, 600)
 # Some servers hand out what a reasoning model says to itself, before what it says. It may be all there is, where the
 # model thought for as long as it was given; and begin without its mark, where that ends what the model was asked.
 _THOUGHTS = re.compile(r"\A(?:\s*<think>.*?(?:</think>|\Z)|(?:(?!<think>).)*?</think>)", re.DOTALL)
@@ -146,7 +147,10 @@ class ChatModel:
             "stream": False,
         }
         try:
-            choice = json.loads(self._post(asked))["choices"][0]
+            told = json.loads(self._post(asked))
+            if (code := _error_code(told)) is not None:
+                raise _refusal(code, "with error")
+            choice = told["choices"][0]
             answer = _text(choice["message"]["content"])
             has_stopped = choice.get("finish_reason") in _STOPPED
         except httpx.ReadTimeout as error:
@@ -172,7 +176,7 @@ class ChatModel:
                     if response.is_success:
                         return _whole(response, until)
                     if not self._learns(response, until):
-                        raise _refusal(response)
+                        raise _refusal(response.status_code, "HTTP", pause_asked(response))
 
     def _worded(self, asked: dict[str, Any]) -> dict[str, Any]:
         """Return a request without what the model is known to refuse in it."""
@@ -244,11 +248,17 @@ def _whole(response: httpx.Response, until: float) -> bytes:
         raise UnfinishedAnswerError("the model endpoint did not finish in time") from None
 
 
-def _refusal(response: httpx.Response) -> ChatModelError:
-    status = response.status_code
+def _refusal(status: int, told: str, pause: float = 0.0) -> ChatModelError:
     away = status >= HTTPStatus.INTERNAL_SERVER_ERROR or status in _RETRIABLE
     kind = RefusedTextError if status in _OF_TEXT else ChatModelError
-    return kind(f"the model endpoint answered HTTP {status}", away=away, pause=pause_asked(response))
+    return kind(f"the model endpoint answered {told} {status}", away=away, pause=pause)
+
+
+def _error_code(told: Any) -> int | None:
+    """Return what stands for a status in an answer that is none: what passes questions on may call that a success."""
+    error = told.get("error") if isinstance(told, dict) and "choices" not in told else None
+    code = error.get("code") if isinstance(error, dict) else None
+    return code if isinstance(code, int) and code in _FAILURES else None
 
 
 def _text(content: Any) -> str:

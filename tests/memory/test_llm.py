@@ -155,6 +155,22 @@ def test_an_answer_in_another_shape_is_refused(model: ChatModel, endpoint: ChatE
     assert refusal(model) == "the model endpoint answered in an unknown shape"
 
 
+@pytest.mark.parametrize(("code", "requests"), [(429, 1), (502, 1), (402, 2)])
+def test_an_error_that_comes_as_a_success_is_one(
+    model: ChatModel, endpoint: ChatEndpoint, code: int, requests: int
+) -> None:
+    endpoint.body = json.dumps({"error": {"message": "Ada keeps bees.", "code": code}}).encode()
+    assert refusal(model) == f"the model endpoint answered with error {code}"
+    refusal(model)
+    assert len(endpoint.requests) == requests
+
+
+@pytest.mark.parametrize("error", [{"code": "busy"}, {"code": 10**30}, {"code": None}, "busy", None])
+def test_an_error_without_a_status_is_an_unknown_shape(model: ChatModel, endpoint: ChatEndpoint, error: object) -> None:
+    endpoint.body = json.dumps({"error": error}).encode()
+    assert refusal(model) == "the model endpoint answered in an unknown shape"
+
+
 @pytest.mark.parametrize("status", [400, 401, 404, 429, 500, 503])
 def test_an_error_is_told_by_its_status(model: ChatModel, endpoint: ChatEndpoint, status: int) -> None:
     endpoint.status = status
