@@ -53,6 +53,7 @@ class Settings:
     llm_url: str | None
     llm_model: str
     llm_api_key: str | None = field(repr=False)
+    llm_timeout: float
     enrichment: bool
     soft_cap: int
     token_budget: int
@@ -84,6 +85,7 @@ def load(env: Mapping[str, str] | None = None) -> Settings:
         llm_url=_url(env, "COMMONPLACE_LLM_URL", {"http", "https"}),
         llm_model=env.get("COMMONPLACE_LLM_MODEL") or "default",
         llm_api_key=env.get("COMMONPLACE_LLM_API_KEY", "").strip() or None,
+        llm_timeout=_number(env, "COMMONPLACE_LLM_TIMEOUT", 20.0, float, 1, 600),
         enrichment=_choice(env, "COMMONPLACE_ENRICHMENT", "ON", {"ON", "OFF"}) == "ON",
         soft_cap=_number(env, "COMMONPLACE_SOFT_CAP", 200, int, 1, 10_000_000),
         token_budget=_number(env, "COMMONPLACE_TOKEN_BUDGET", 1000, int, 1, 100_000),

@@ -98,7 +98,7 @@ def _chat_model(settings: Settings, store: Store) -> ChatModel | None:
     if settings.llm_url is None:
         return None
     heard = partial(note_answer, store.sessions, store.keys, utc_now)
-    return ChatModel(settings.llm_url, settings.llm_model, settings.llm_api_key, heard=heard)
+    return ChatModel(settings.llm_url, settings.llm_model, settings.llm_api_key, settings.llm_timeout, heard=heard)
 
 
 def patient(chat_model: ChatModel) -> ChatModel:

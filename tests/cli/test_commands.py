@@ -285,6 +285,7 @@ def test_doctor_says_that_the_language_model_is_away(run):
     assert done.returncode == 1
     assert "BAD  language model: the model endpoint did not answer (ConnectError)" in done.stdout
     assert "COMMONPLACE_LLM_URL" in done.stdout
+    assert "does it answer in 20 s? A slow one wants a higher COMMONPLACE_LLM_TIMEOUT." in " ".join(done.stdout.split())
 
 
 @pytest.mark.parametrize(("status", "body"), [(401, b"who?"), (200, b"<html>")])

@@ -7,7 +7,7 @@ from sqlalchemy import text
 from sqlalchemy.exc import OperationalError
 
 import config
-from tasks.runtime import build
+from tasks.runtime import build, patient
 
 
 def built(home, **settings):
@@ -34,9 +34,15 @@ def test_a_redis_that_is_named_is_used_and_not_waited_for(tmp_path):
 
 
 def test_a_chat_model_is_named_by_its_settings(tmp_path):
-    settings = {"URL": "http://127.0.0.1:9/v1", "MODEL": "tiny", "API_KEY": " s3cret "}
+    settings = {"URL": "http://127.0.0.1:9/v1", "MODEL": "tiny", "API_KEY": " s3cret ", "TIMEOUT": "90.5"}
     model = built(tmp_path, **{f"COMMONPLACE_LLM_{name}": value for name, value in settings.items()}).chat_model
     assert (model.url, model.model, model.api_key) == ("http://127.0.0.1:9/v1", "tiny", "s3cret")
+    assert (model.timeout, patient(model).timeout) == (90.5, 90.5)
+
+
+def test_a_chat_model_has_longer_for_what_nobody_waits_for(tmp_path):
+    model = built(tmp_path, COMMONPLACE_LLM_URL="http://127.0.0.1:9/v1").chat_model
+    assert (model.timeout, patient(model).timeout) == (20, 60)
 
 
 def test_settings_do_not_show_the_key_of_the_chat_model(tmp_path):

@@ -240,7 +240,10 @@ def _chat_model(runtime: Runtime) -> Finding:
         advice = "Can this model answer with JSON? COMMONPLACE_ENRICHMENT=off has it write summaries alone."
         return Finding(name, False, f"{error}; rules find the names", advice)
     except ChatModelError as error:
-        advice = "Is COMMONPLACE_LLM_URL right and served, and are COMMONPLACE_LLM_MODEL and _API_KEY what it knows?"
+        advice = (
+            "Is COMMONPLACE_LLM_URL right and served, are COMMONPLACE_LLM_MODEL and _API_KEY what it knows, and does "
+            f"it answer in {runtime.settings.llm_timeout:g} s? A slow one wants a higher COMMONPLACE_LLM_TIMEOUT."
+        )
         return Finding(name, False, f"{error}; rules and extracts stand in for it", advice)
     return Finding(name, True, f"{model.model} answers")
 
