@@ -45,6 +45,10 @@ class ServerFolderError(ServerError):
     """No server can be started in the folder as it is; the message says what to do."""
 
 
+class SchemaError(RuntimeError):
+    """The schema cannot be brought up to date and is as it was; the message says why, and what to do."""
+
+
 class BackupError(RuntimeError):
     """There is no backup; the message says why, and what to do."""
 

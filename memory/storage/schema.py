@@ -9,9 +9,11 @@ from alembic import command
 from alembic.autogenerate import compare_metadata
 from alembic.config import Config
 from alembic.migration import MigrationContext
-from psycopg import sql
+from psycopg import errors, sql
 from sqlalchemy import Connection, Engine, text
+from sqlalchemy.exc import ProgrammingError
 
+from memory.errors import SchemaError
 from memory.keys import Keys
 from memory.models import Base
 from memory.storage.database import Databases
@@ -34,6 +36,22 @@ GOES_ON = (
     "the database is brought from schema %s to %s, which takes seconds, or minutes where much is stored; "
     "stopped meanwhile, it stays as it was, and the next start begins anew"
 )
+NOT_AS_KNOWN = (
+    "the schema is at %s, but not as that is known here (%s): what made it was no finished version, or it was changed "
+    "by hand. Nothing was changed: the version that made it runs on with it. Let that one write what there is by "
+    "`commonplace export`, for each user, and `commonplace import export` bring it into an empty database"
+)
+# What a migration meets where it does not find what the one before has left. A right that is lacking is none of it.
+_NOT_FOUND = (
+    errors.UndefinedColumn,
+    errors.UndefinedFunction,
+    errors.UndefinedObject,
+    errors.UndefinedTable,
+    errors.DuplicateColumn,
+    errors.DuplicateFunction,
+    errors.DuplicateObject,
+    errors.DuplicateTable,
+)
 # What reads and writes past row-level security, and whoever may connect may run: the rights of a dump that names a role
 # which is not there are not restored, and those of everybody stay as they are by default.
 _OPEN_TO_ALL = """
@@ -49,12 +67,21 @@ def upgrade(engine: Engine, databases: Databases, keys: Keys, revision: str = "h
     """Migrate up to `revision` and set up the application's role; safe to run at once from several processes.
 
     All of it is one transaction. It is logged before a schema is changed that is there already, as that may take long.
+
+    Raises `SchemaError` where the schema is not what its own revision left.
     """
     with engine.begin() as connection:
-        if (found := current_revision(connection)) not in {None, head_revision()}:
+        if is_old := (found := current_revision(connection)) not in {None, head_revision()}:
             logger.warning(GOES_ON, found, head_revision())
         connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": MIGRATION_LOCK})
-        command.upgrade(_config(connection), revision)
+        try:
+            command.upgrade(_config(connection), revision)
+        except ProgrammingError as error:
+            if not isinstance(error.orig, _NOT_FOUND):
+                raise
+            raise SchemaError(NOT_AS_KNOWN % (found, error.orig.diag.message_primary)) from error
+        if is_old and revision == "head" and (names := missing(connection)):
+            raise SchemaError(NOT_AS_KNOWN % (found, f"there is no {', '.join(names)}"))
         _admit_app_role(connection, databases, keys)
 
 
@@ -70,6 +97,14 @@ def differences(connection: Connection) -> list[object]:
     """Return what the models say and the database lacks, or the other way round."""
     context = MigrationContext.configure(connection, opts={"include_object": _ours})
     return list(compare_metadata(context, Base.metadata))
+
+
+def missing(connection: Connection) -> list[str]:
+    """Return the tables, and the columns of others, that the models say and the database lacks."""
+    found = [each for each in differences(connection) if isinstance(each, tuple)]
+    tables = [each[1].name for each in found if each[0] == "add_table"]
+    columns = [f"{each[2]}.{each[3].name}" for each in found if each[0] == "add_column"]
+    return sorted(tables) + sorted(columns)
 
 
 def open_to_all(connection: Connection) -> Sequence[str]:

@@ -30,6 +30,7 @@ from memory.clock import utc_now
 from memory.drafts.drafts import Draft
 from memory.keys import Keys
 from memory.spaces.spaces import create_space
+from memory.storage import schema
 from memory.storage.database import from_owner_url, make_engine, user_session
 from memory.writing.remember import remember
 from tasks.store import open_store
@@ -371,6 +372,45 @@ def test_a_schema_that_a_newer_version_made_is_told_in_one_line(run, fresh_datab
         done = run(*arguments, **QUICK, DATABASE_URL=fresh_database)
         assert (done.returncode, done.stderr.count("\n"), "newer version" in done.stderr) == (1, 1, True)
     assert "-> A newer version of Commonplace has migrated it" in run("doctor", DATABASE_URL=fresh_database).stdout
+
+
+@pytest.mark.parametrize(
+    ("revision", "change", "told"),
+    [
+        ("0017", "DROP INDEX ix_memories_order", 'index "ix_memories_order" does not exist'),
+        ("0030", "ALTER TABLE facts DROP COLUMN object_key", "there is no facts.object_key"),
+    ],
+)
+def test_a_schema_that_is_not_what_its_revision_left_is_told_and_stays_as_it_was(
+    run, fresh_database, revision, change, told
+):
+    assert run("migrate", DATABASE_URL=fresh_database).returncode == 0
+    engine = create_engine(make_url(fresh_database).set(drivername="postgresql+psycopg"))
+    schema.downgrade(engine, from_owner_url(fresh_database, Keys(SECRET.encode())), revision)
+    engine.dispose()
+    with psycopg.connect(fresh_database) as connection:
+        connection.execute(change)
+    for arguments in (["migrate"], ["worker"]):
+        done = run(*arguments, **QUICK, DATABASE_URL=fresh_database)
+        assert done.returncode == 1
+        assert re.fullmatch(rf".+ is brought from .+\nError: the schema is at {revision}.+ export.+\n", done.stderr)
+        assert told in done.stderr
+    with psycopg.connect(fresh_database) as connection:
+        assert connection.execute("SELECT version_num FROM alembic_version").fetchone() == (revision,)
+
+
+def test_doctor_names_what_a_schema_lacks_that_says_it_is_up_to_date(run, fresh_database):
+    assert run("migrate", DATABASE_URL=fresh_database).returncode == 0
+    with psycopg.connect(fresh_database) as connection:
+        connection.execute("ALTER TABLE facts DROP COLUMN object_key")
+        connection.execute("DROP TABLE shares")
+        # Of others, in the same database.
+        connection.execute("CREATE TABLE mine (id integer)")
+    done = run("doctor", DATABASE_URL=fresh_database)
+    assert done.returncode == 1
+    found = re.search(r"^BAD  schema: at \d+, and there is no (.+)\n     -> .+ backup", done.stdout, re.MULTILINE)
+    assert found is not None
+    assert found[1] == "shares, facts.object_key"
 
 
 @pytest.mark.parametrize("lacks", ["pgvector", "CREATEROLE", "the database"])

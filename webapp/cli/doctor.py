@@ -132,9 +132,16 @@ def _extension(runtime: Runtime) -> Finding:
 
 
 def _schema(runtime: Runtime) -> Finding:
+    # Imported here, as Alembic comes with it, which the other findings do without.
+    from memory.storage.schema import missing  # noqa: PLC0415
+
     with runtime.databases.as_owner(limit=LONGEST_LOOK) as engine, engine.connect() as connection:
         found = current_revision(connection)
+        lacks = missing(connection) if found == head_revision() else []
     says = f"at {found}, this code needs {head_revision()}"
+    if lacks:
+        advice = "It was not restored whole, or changed by hand: go back to a backup that is whole."
+        return Finding("schema", False, f"at {found}, and there is no {', '.join(lacks)}", advice)
     advice = f"{NEWER[0].upper()}{NEWER[1:]}." if is_newer(found) else "Run `commonplace migrate`."
     return Finding("schema", found == head_revision(), says, advice)
 

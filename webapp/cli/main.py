@@ -8,7 +8,7 @@ import click
 
 from config import ConfigError
 from memory.ending import end_at_sigterm
-from memory.errors import BackupError, DomainError, ServerError, first_line
+from memory.errors import BackupError, DomainError, SchemaError, ServerError, first_line
 from webapp.cli.lazy import Lazy, LazyGroup
 from webapp.logs import set_up_logging
 
@@ -48,7 +48,7 @@ class Commands(LazyGroup):
         """Run a command."""
         try:
             return super().invoke(ctx)
-        except (BackupError, ConfigError, DomainError, ServerError) as error:
+        except (BackupError, ConfigError, DomainError, SchemaError, ServerError) as error:
             raise click.ClickException(str(error)) from error
         except (UnicodeDecodeError, UnicodeEncodeError) as error:
             # What was given is not quoted: it may be a password, and only who gave it knows.
