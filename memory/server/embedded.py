@@ -23,7 +23,7 @@ import psycopg
 
 from memory.ending import undisturbed
 from memory.errors import ServerError, ServerFolderError, first_line
-from memory.server.folder import VERSION_FILE, is_half_made, refuse_another_owner
+from memory.server.folder import VERSION_FILE, is_half_made, refuse_another_owner, refuse_open
 from memory.server.library import PostgresServer, PostmasterInfo, ensure_user_exists
 from memory.server.log import keep_end, last_words, size
 from memory.server.processes import (
@@ -265,6 +265,9 @@ class EmbeddedServer:
                     f"{self.folder} cannot be made ({error.strerror}): change the owner of the data folder"
                 ) from error
             refuse_another_owner(self.folder, server_account())
+            # One that runs does not look again.
+            if not is_postgres(pid_in(self._pgdata / PID_FILE)):
+                refuse_open(self.folder)
             if (
                 not (self.folder / VERSION_FILE).exists()
                 and any(self.folder.iterdir())

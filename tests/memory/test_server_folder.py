@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 import shutil
 import subprocess
 import tempfile
@@ -96,6 +97,23 @@ def test_a_new_database_has_its_version_after_all_else_is_on_the_disk(
     move_up(made, tmp_path)
     files = {".initdb-made", "base", "global", "pg_wal"}
     assert written == [files, {*files, "PG_VERSION"}]
+
+
+def test_a_database_that_others_may_open_is_told_to_be_closed_unless_its_server_runs(
+    own_server: EmbeddedServer,
+) -> None:
+    folder, home = own_server.folder, own_server.folder.parent
+    folder.chmod(0o755)
+    EmbeddedServer(home).release()
+    own_server.release()
+    for mode in (0o755, 0o770, 0o701):
+        folder.chmod(mode)
+        with pytest.raises(ServerFolderError, match=f"`chmod 700 {re.escape(str(folder))}`$"):
+            EmbeddedServer(home)
+    folder.chmod(0o750)
+    server = EmbeddedServer(home)
+    assert server.alive()
+    server.release()
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="nobody else can be somebody else")
