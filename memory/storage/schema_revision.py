@@ -7,6 +7,7 @@ from pathlib import Path
 from sqlalchemy import Connection, text
 
 MIGRATIONS = Path(__file__).parents[1] / "migrations"
+NEWER = "a newer version of Commonplace has migrated it; install that one again"
 
 
 def current_revision(connection: Connection) -> str | None:
@@ -25,6 +26,12 @@ def head_revision() -> str:
 def is_newer(revision: str | None) -> bool:
     """Tell whether a database is at a revision that this code does not know: a newer version has migrated it."""
     return revision is not None and revision not in _revisions()
+
+
+def what_differs(revision: str | None) -> str:
+    """Return in words at which revision a database is that is not at the one that this code needs, and what to do."""
+    advice = NEWER if is_newer(revision) else "run `commonplace migrate`"
+    return f"the schema is at {revision}, this code needs {head_revision()}: {advice}"
 
 
 def _revisions() -> set[str]:

@@ -14,6 +14,7 @@ from sqlalchemy import text
 from memory.clock import utc_now
 from memory.enrichment.enrich import Enricher
 from memory.record.telemetry import telemetry
+from memory.storage.schema_revision import NEWER, head_revision
 from tasks.app import huey
 
 METRICS = [
@@ -43,6 +44,19 @@ def test_a_living_process_says_so(client):
 
 def test_a_migrated_database_is_ready(client):
     assert client.get("/readyz").json["status"] == "ready"
+
+
+@pytest.mark.parametrize(("revision", "advice"), [("0043", "run `commonplace migrate`"), ("0999", NEWER)])
+def test_who_runs_beside_another_version_is_told_which_of_the_two_is_to_change(client, runtime, revision, advice):
+    change = text("UPDATE alembic_version SET version_num = :revision")
+    with runtime.databases.as_owner() as engine:
+        with engine.begin() as connection:
+            connection.execute(change, {"revision": revision})
+        answer = client.get("/readyz")
+        with engine.begin() as connection:
+            connection.execute(change, {"revision": head_revision()})
+    assert answer.status_code == 503
+    assert answer.json["detail"] == f"the schema is at {revision}, this code needs {head_revision()}: {advice}"
 
 
 # --- metrics --------------------------------------------------------------------------------------------------------

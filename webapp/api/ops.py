@@ -14,7 +14,7 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from memory.record.telemetry import COUNTED
 from memory.storage.database import time_limit
-from memory.storage.schema_revision import current_revision, head_revision
+from memory.storage.schema_revision import current_revision, head_revision, what_differs
 from tasks.app import Depth, depth
 from webapp.context import runtime, session, utc_now
 from webapp.errors import problem
@@ -56,8 +56,7 @@ def readyz() -> Response:
         session().rollback()
         return problem(HTTPStatus.SERVICE_UNAVAILABLE, "the database does not answer")
     if found != head_revision():
-        detail = f"the schema is at {found}, this code needs {head_revision()}: run `commonplace migrate`"
-        return problem(HTTPStatus.SERVICE_UNAVAILABLE, detail)
+        return problem(HTTPStatus.SERVICE_UNAVAILABLE, what_differs(found))
     return jsonify({"status": "ready", "schema": found})
 
 

@@ -25,9 +25,9 @@ from memory.errors import DomainError, ServerError, ServerFolderError, first_lin
 from memory.models import User
 from memory.record.telemetry import telemetry
 from memory.remote.llm import ChatModelError, UselessAnswerError
-from memory.storage.schema_revision import current_revision, head_revision, is_newer
+from memory.storage.schema_revision import NEWER, current_revision, head_revision, is_newer
 from tasks.runtime import Runtime, build
-from webapp.cli.wiring import ANOTHER_KEY, NEWER, USE_IT, has_key, has_role, refuses_password, unread_variables
+from webapp.cli.wiring import ANOTHER_KEY, USE_IT, has_key, has_role, refuses_password, unread_variables
 from webapp.demo_login import EMAIL, known_admin
 
 LEAST_FREE = 500 * 1024 * 1024

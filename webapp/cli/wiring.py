@@ -18,10 +18,9 @@ from memory.errors import first_line
 from memory.keys import is_kept_of
 from memory.models import User
 from memory.storage.database import CONNECTING
-from memory.storage.schema_revision import current_revision, head_revision, is_newer
+from memory.storage.schema_revision import current_revision, head_revision, is_newer, what_differs
 from tasks.store import Store, open_store
 
-NEWER = "a newer version of Commonplace has migrated it; install that one again"
 # What a database that cannot be set up answers: the last where pgvector is not installed.
 _NOT_ALLOWED = (errors.InsufficientPrivilege, errors.FeatureNotSupported)
 _RIGHTS = (
@@ -132,7 +131,7 @@ def _check_not_newer(engine: Engine) -> None:
     with engine.connect() as connection:
         found = current_revision(connection)
     if is_newer(found):
-        raise click.ClickException(f"the schema is at {found}, this code needs {head_revision()}: {NEWER}")
+        raise click.ClickException(what_differs(found))
 
 
 def has_role(connection: Connection, name: str) -> bool:
