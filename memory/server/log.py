@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 from pathlib import Path
 
 from memory.server.folder import FATAL
+
+_ERROR = re.compile("ERROR: +(.+)")
+# What a server says that reads again what it wrote, and cannot write that to its files.
+_CONSEQUENCE = "checkpoint request failed"
 
 
 def size(log: Path) -> int:
@@ -31,7 +36,11 @@ def last_words(log: Path, begins: int) -> str:
     try:
         with log.open("rb") as file:
             file.seek(begins)
-            said = FATAL.findall(file.read().decode(errors="replace"))
+            told = file.read().decode(errors="replace")
     except OSError:
         return ""
+    said = FATAL.findall(told)
+    if said and said[-1].strip() == _CONSEQUENCE:
+        # Of what another process of it met, as that the disk is full.
+        said += _ERROR.findall(told)
     return said[-1].strip() if said else ""

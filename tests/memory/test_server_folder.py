@@ -16,6 +16,7 @@ from servers import TELL
 from memory.errors import ServerError, ServerFolderError
 from memory.server.embedded import EmbeddedServer
 from memory.server.folder import is_half_made, move_up, refuse_another_owner, remove_half_made
+from memory.server.log import last_words
 
 
 def test_a_folder_that_was_being_filled_when_all_was_killed_is_filled_anew(
@@ -46,6 +47,22 @@ def test_a_disk_without_room_for_a_database_is_told_in_one_line(server_home: Pat
     assert (said.stdout.startswith(begins), said.stdout.count("\n"), said.stderr) == (True, 1, "")
     assert said.stdout.endswith("File too large\n")
     assert is_half_made(server_home / "postgres")
+
+
+def test_why_a_crashed_server_does_not_start_on_a_full_disk_is_that(tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    # As PostgreSQL 18 writes it on a disk without room.
+    full = 'could not write blocks 1..1 in file "base/5/2612": No space left on device'
+    earlier = '2026-11-30 17:31:24 UTC [9] ERROR:  could not open file "base/1/2": Permission denied\n'
+    log.write_text(
+        earlier + "2026-11-30 17:31:25 UTC [70] LOG:  checkpoint starting: end-of-recovery immediate wait\n"
+        f"2026-11-30 17:31:25 UTC [70] ERROR:  {full}\n"
+        "2026-11-30 17:31:25 UTC [72] FATAL:  checkpoint request failed\n"
+        "2026-11-30 17:31:25 UTC [62] LOG:  database system is shut down\n"
+    )
+    assert last_words(log, len(earlier)) == full
+    log.write_text(earlier + "2026-11-30 17:31:25 UTC [72] FATAL:  checkpoint request failed\n")
+    assert last_words(log, len(earlier)) == "checkpoint request failed"
 
 
 def test_a_database_beside_what_it_was_made_in_is_never_taken_for_half_made(own_server: EmbeddedServer) -> None:
