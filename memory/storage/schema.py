@@ -11,7 +11,7 @@ from alembic.config import Config
 from alembic.migration import MigrationContext
 from psycopg import errors, sql
 from sqlalchemy import Connection, Engine, text
-from sqlalchemy.exc import ProgrammingError
+from sqlalchemy.exc import OperationalError, ProgrammingError
 
 from memory.errors import SchemaError
 from memory.keys import Keys
@@ -41,6 +41,12 @@ NOT_AS_KNOWN = (
     "by hand. Nothing was changed: the version that made it runs on with it. Let that one write what there is by "
     "`commonplace export`, for each user, and `commonplace import export` bring it into an empty database"
 )
+# Longer than a transaction of ours lies idle.
+LONGEST_WAIT = 150.0  # seconds
+HELD = (
+    "another program has held what is to be changed in the database for %.0f seconds, as an older version that still "
+    "runs, a dump, or a session that was left open: end it, and start this again. Nothing was changed"
+)
 # What a migration meets where it does not find what the one before has left. A right that is lacking is none of it.
 _NOT_FOUND = (
     errors.UndefinedColumn,
@@ -68,14 +74,21 @@ def upgrade(engine: Engine, databases: Databases, keys: Keys, revision: str = "h
 
     All of it is one transaction. It is logged before a schema is changed that is there already, as that may take long.
 
-    Raises `SchemaError` where the schema is not what its own revision left.
+    Raises `SchemaError` where the schema is not what its own revision left, or another program holds it.
     """
     with engine.begin() as connection:
         if is_old := (found := current_revision(connection)) not in {None, head_revision()}:
             logger.warning(GOES_ON, found, head_revision())
+        # Another process may be migrating, for as long as that takes.
         connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": MIGRATION_LOCK})
+        limit = f"{LONGEST_WAIT * 1000:.0f}ms"
+        connection.execute(text("SELECT set_config('lock_timeout', :limit, true)"), {"limit": limit})
         try:
             command.upgrade(_config(connection), revision)
+        except OperationalError as error:
+            if not isinstance(error.orig, errors.LockNotAvailable):
+                raise
+            raise SchemaError(HELD % LONGEST_WAIT) from error
         except ProgrammingError as error:
             if not isinstance(error.orig, _NOT_FOUND):
                 raise

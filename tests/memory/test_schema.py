@@ -12,6 +12,7 @@ from secrets_of_tests import SECRET
 from sqlalchemy import make_url, text
 from sqlalchemy.exc import ProgrammingError
 
+from memory.errors import SchemaError
 from memory.models import Base
 from memory.record.tool_calls import CHOSEN_BY
 from memory.storage import schema
@@ -303,6 +304,23 @@ def test_migrations_go_down_to_nothing_and_up_again(scratch, runtime, caplog):
     schema.upgrade(engine, databases, runtime.keys)
     with engine.connect() as connection:
         assert (schema.differences(connection), rights_of(engine, databases.app_role)) == ([], whole)
+
+
+def test_a_migration_waits_for_a_lock_of_another_program_for_a_while_and_says_so(scratch, runtime, monkeypatch):
+    engine, databases = scratch
+    schema.upgrade(engine, databases, runtime.keys, "0041")
+    monkeypatch.setattr(schema, "LONGEST_WAIT", 0.2)
+    # Without a limit of its own the migration would wait until this session is ended.
+    with engine.connect() as left_open:
+        left_open.execute(text("SELECT count(*) FROM memories"))
+        left_open.execute(text("SET LOCAL idle_in_transaction_session_timeout = '5s'"))
+        with pytest.raises(SchemaError, match=r"^another program has held .+ Nothing was changed$"):
+            schema.upgrade(engine, databases, runtime.keys)
+    with engine.connect() as connection:
+        assert current_revision(connection) == "0041"
+    schema.upgrade(engine, databases, runtime.keys)
+    with engine.connect() as connection:
+        assert current_revision(connection) == head_revision()
 
 
 def test_addresses_are_written_as_the_driver_reads_them(runtime):
