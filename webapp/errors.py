@@ -270,7 +270,7 @@ def database_away(error: SQLAlchemyError) -> Response:
     unable = next((said for kind, said in _UNABLE.items() if isinstance(cause, kind)), None)
     logger.error("the database %s: %s", "is away" if unable is None else "cannot do this now", type(cause).__name__)
     db.session.remove()
-    asked = g.get("asked_as", request.path)
+    asked = g.get("asked_as", request.path.rstrip("/"))
     if asked in FAIL_CLOSED:
         return make_response(jsonify({**FAIL_CLOSED[asked], "error": True, "degraded": ["database"]}))
     # After a commit without an answer nobody knows whether it was one; an error after a commit takes nothing back.

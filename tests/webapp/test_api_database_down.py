@@ -55,6 +55,7 @@ def test_a_search_finds_nothing_and_says_why(down, tool, found):
             {"context": "", "token_count": 0, "count": 0, "facts": 0, "truncated": False},
         ),
         ("/v1/tools/memory_list_themes", {}, {"themes": []}),
+        ("/v1/tools/memory_list_themes/", {}, {"themes": []}),
     ],
 )
 def test_what_goes_into_a_prompt_is_nothing_and_says_why(down, path, body, nothing):

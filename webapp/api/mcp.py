@@ -157,7 +157,7 @@ def post() -> Response:
         return make_response(jsonify({"jsonrpc": "2.0", "id": asked, "error": error.said}), error.status)
 
 
-@bp.route("/mcp", methods=["GET", "DELETE", "PUT", "PATCH"], strict_slashes=False)
+@bp.route("/mcp", methods=["GET", "DELETE", "PUT", "PATCH"])
 @needs(ANY)
 def other() -> Response:
     """Refuse what is no message, once the token is known: some clients tell the status of this alone."""
