@@ -9,6 +9,7 @@ from typing import Any
 from uuid import UUID
 
 from sqlalchemy import ARRAY, ColumnElement, Uuid, any_, cast
+from sqlalchemy.types import TypeEngine
 from uuid_utils.compat import uuid7
 
 from memory.errors import InvalidError
@@ -31,12 +32,12 @@ def first_id(moment: datetime) -> UUID:
     return UUID(int=max(milliseconds, 0) << 80 | 0x7 << 76 | 0x2 << 62)
 
 
-def among(column: Any, ids: Iterable[UUID]) -> ColumnElement[bool]:
-    """Return the condition that a column holds one of any number of ids.
+def among(column: Any, values: Iterable[Any], of: type[TypeEngine[Any]] = Uuid) -> ColumnElement[bool]:
+    """Return the condition that a column holds one of any number of ids, or of other values `of` a type.
 
     In one parameter: `in_` takes one for each, and the protocol has room for 65,535 of them.
     """
-    condition: ColumnElement[bool] = column == any_(cast(list(ids), ARRAY(Uuid)))
+    condition: ColumnElement[bool] = column == any_(cast(list(values), ARRAY(of)))
     return condition
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import datetime
 from uuid import UUID
 
-from sqlalchemy import any_, literal, select
+from sqlalchemy import LargeBinary, any_, literal, select
 from sqlalchemy.orm import Session
 
 from memory.drafts.drafts import Draft
@@ -57,7 +57,9 @@ def bring_in(
     corrected = _correct(session, space, drafts, keys=keys, now=now, actor=actor)
     given = {text_digest(draft.text): draft for draft in reversed(drafts) if id(draft) not in corrected}
     known = (Memory.user_id == user_id, Memory.space_id == space.id, Memory.status == "active")
-    there = set(session.scalars(select(Memory.text_digest).where(*known, Memory.text_digest.in_(given))))
+    there = set(
+        session.scalars(select(Memory.text_digest).where(*known, among(Memory.text_digest, given, LargeBinary)))
+    )
     new = [draft for digest, draft in reversed(given.items()) if digest not in there]
     if soft_cap is not None and soft_cap > space.soft_cap:
         space = update_space(session, user_id, slug, {"soft_cap": soft_cap}, now=now, actor=actor)
@@ -120,12 +122,14 @@ def _is_changed(session: Session, memory: Memory, draft: Returning) -> bool:
     the memory has had since then is that of an older copy.
     """
     since = memory.version - draft.version
+    if not 0 <= since < memory.version:
+        return True
     texts = (
         select(Revision.text, Revision.actor)
         .where(Revision.user_id == memory.user_id, Revision.memory_id == memory.id)
         .where(literal("text") == any_(Revision.fields))
         .order_by(Revision.number.desc())
-        .limit(max(since, 0))
+        .limit(since)
     )
     rows = session.execute(texts).all()
     own = [row for row in rows if row.actor == COMMAND and not draft.says(row.text)]

@@ -52,6 +52,12 @@ def test_what_says_the_same_in_other_words_is_merged(brought, texts):
     assert len(texts()) == 1
 
 
+def test_more_than_a_statement_has_room_for_is_looked_for(brought):
+    with pytest.raises(InvalidError, match="would have 66,000") as error:
+        brought(*(f"number {at}" for at in range(66_000)))
+    assert error.value.field == "soft_cap"
+
+
 def test_more_than_a_space_keeps_is_refused_whole(brought, book, texts):
     book.do(update_space, "default", {"soft_cap": 3})
     brought("one apple", "two pears")
