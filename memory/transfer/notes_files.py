@@ -18,10 +18,18 @@ import frontmatter
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
-from memory.drafts.drafts import MAX_SOURCE_ID_LENGTH, MAX_TAG_LENGTH, MAX_TAGS, Draft, check_not_ahead, merged_words
+from memory.drafts.drafts import (
+    DEFAULT_ROLE,
+    MAX_SOURCE_ID_LENGTH,
+    MAX_TAG_LENGTH,
+    MAX_TAGS,
+    Draft,
+    check_not_ahead,
+    merged_words,
+)
 from memory.drafts.front_matter import FrontMatter
 from memory.errors import InvalidError
-from memory.models import DEFAULT_SPACE, TYPES
+from memory.models import DEFAULT_SPACE, ROLES, TYPES
 from memory.transfer.export import FORMAT
 
 MARKDOWN = frozenset({".md", ".markdown"})
@@ -33,6 +41,8 @@ _TEXTS = ("text", "memory", "content", "fact", "note", "data")
 _MOMENTS = ("created_at", "created", "date", "timestamp")
 _TAGS = ("tags", "categories")
 _LISTS = ("results", "memories", "entries", "items", "data")
+# Spaces of an account that are named where another one is asked for.
+_NAMED = 10
 # What is in a block is kept as it was written, addresses for links as well: to look for links and emphasis would take
 # most of the time.
 _PARSER = MarkdownIt("commonmark").enable("table").disable(["inline", "reference"])
@@ -133,8 +143,9 @@ def _from_export(
         kind=Returning,
         of=_id_of(about["memory"]),
         version=about["version"] if isinstance(about.get("version"), int) else 0,
-        text=body.strip(),
+        text=_LINE_END.sub("\n", body).strip(),
         type=about["type"] if about.get("type") in TYPES else "note",
+        role=about["role"] if about.get("role") in ROLES else DEFAULT_ROLE,
         tags=_tags(about),
         source_ids=source,
         manually_saved=about.get("saved") is True,
@@ -147,17 +158,24 @@ def _from_account(
     document: Mapping[str, Any], name: str, source: tuple[str, ...], now: datetime, space: str
 ) -> Iterator[Draft]:
     """Give what is active in a space of an account: all spaces would be one, and what was replaced would hold again."""
-    active = [each for each in _rows(document, "memories") if each.get("status") == "active"]
     slugs = {str(each.get("id")): str(each.get("slug")) for each in _rows(document, "spaces")}
-    used = {slugs.get(str(each.get("space_id")), "") for each in active}
+    active = [
+        (at, slugs.get(str(row.get("space_id"))), row)
+        for at, row in enumerate(_rows(document, "memories"), 1)
+        if row.get("status") == "active"
+    ]
+    used = sorted({slug for _, slug, _ in active if slug is not None})
     if active and space not in used:
-        there = ", ".join(sorted(used))
-        raise _wrong(name, f"has nothing of the space “{space}”, and would come into that: it has {there}")
-    for at, row in enumerate(active, 1):
-        if slugs.get(str(row.get("space_id"))) == space:
+        there = ", ".join(used[:_NAMED]) or "none"
+        more = f" and {len(used) - _NAMED} others" if len(used) > _NAMED else ""
+        raise _wrong(name, f"has nothing of the space “{space}”, and would come into that: it has {there}{more}")
+    for at, slug, row in active:
+        if slug == space:
             where = f"{name}, memory {at}"
+            if not isinstance(text := row.get("text"), str):
+                raise _wrong(where, "has no text")
             about = {**row, "memory": row.get("id"), "saved": row.get("manually_saved")}
-            yield from _from_export(about, str(row.get("text")), where, source, _moment(row, where, now) or now, now)
+            yield from _from_export(about, text, where, source, _moment(row, where, now) or now, now)
 
 
 def _rows(document: Mapping[str, Any], section: str) -> list[Mapping[str, Any]]:

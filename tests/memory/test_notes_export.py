@@ -203,6 +203,27 @@ def test_what_is_active_in_a_space_of_an_account_comes_from_its_document(book, b
     assert sorted(bobs_book.all("SELECT text FROM memories")) == ["I keep bees", KEY]
 
 
+def test_who_said_it_comes_from_the_document_of_an_account(book, document):
+    book.write(KEY, role="assistant")
+    assert [draft.role for draft in document()] == ["assistant"]
+
+
+def test_lines_that_end_otherwise_are_no_other_text(book, document):
+    book.write("The rent is 900.\r\nIt is due on the first.")
+    assert dict(book.do(bring_in, "default", document(), soft_cap=None)) == {"there": 1}
+
+
+@pytest.mark.parametrize("version", ["-1000000000000000000000", "-9223372036854775808", "1000000000000000000000"])
+def test_a_version_that_none_can_be_leaves_the_memory_as_it_is(book, document, version):
+    kept = book.write(KEY)
+    drafts = document(
+        changed=lambda text: text.replace("flowerpot", "pot").replace('"version": 1', f'"version": {version}')
+    )
+    assert [draft.text for draft in drafts] == [KEY.replace("flowerpot", "pot")]
+    assert dict(book.do(bring_in, "default", drafts, soft_cap=None)) == {"there": 0, "changed": 1}
+    assert book.load(kept.id).text == KEY
+
+
 def test_the_document_of_an_account_corrects_what_it_says_otherwise(book, document):
     kept = book.write(KEY, created_at=DAY)
     book.write("Rent is 900")

@@ -208,6 +208,17 @@ def test_type_and_tags_of_an_object_are_taken_over(drafts):
             ' "memories": [{"id": "m", "space_id": "s", "text": " ", "status": "active"}]}',
             "a.json, memory 1: text must",
         ),
+        (
+            "a.json",
+            '{"format": "commonplace-export", "spaces": [{"id": "s", "slug": "default"}],'
+            ' "memories": [{"status": "archived"}, {"id": "m", "space_id": "s", "status": "active"}]}',
+            "a.json, memory 2: has no text",
+        ),
+        (
+            "a.json",
+            '{"format": "commonplace-export", "memories": [{"id": "m", "text": "one", "status": "active"}]}',
+            "a.json: has nothing of the space “default”, and would come into that: it has none",
+        ),
         ("a.json", '[{"text": "one", "created_at": "soon"}]', "a.json, number 1: created_at must be a day"),
         ("a.json", '[{"text": "one", "created_at": true}]', "a.json, number 1: created_at must be a day"),
         (
@@ -226,6 +237,14 @@ def test_what_cannot_be_read_is_named_with_its_place(drafts, name, text, said):
     with pytest.raises(InvalidError) as error:
         drafts(text, name)
     assert said in str(error.value)
+
+
+def test_of_the_spaces_of_an_account_the_first_are_named(drafts):
+    spaces = [{"id": f"{at}", "slug": f"space-{at:03}"} for at in range(300)]
+    memories = [{"id": f"{at}", "space_id": f"{at}", "text": "one", "status": "active"} for at in range(300)]
+    with pytest.raises(InvalidError, match=r"it has space-000, space-001, .*, space-009 and 290 others$") as error:
+        drafts({"format": "commonplace-export", "spaces": spaces, "memories": memories}, "a.json")
+    assert len(str(error.value)) < 300
 
 
 def test_a_file_that_is_not_utf8_is_named(tmp_path):
