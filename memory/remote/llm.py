@@ -6,7 +6,7 @@ import json
 import re
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 from functools import cached_property
 from http import HTTPStatus
@@ -172,10 +172,11 @@ class ChatModel:
         until = time.monotonic() + self.timeout
         with by(until):
             while True:
-                with self._client.stream("POST", self._address, json=self._worded(asked)) as response:
+                worded = self._worded(asked)
+                with self._client.stream("POST", self._address, json=worded) as response:
                     if response.is_success:
                         return _whole(response, until)
-                    if not self._learns(response, until):
+                    if not self._learns(response, until, worded):
                         raise _refusal(response.status_code, "HTTP", pause_asked(response))
 
     def _worded(self, asked: dict[str, Any]) -> dict[str, Any]:
@@ -185,8 +186,8 @@ class ChatModel:
             worded["max_completion_tokens"] = asked["max_tokens"] + _ROOM_TO_THINK
         return worded
 
-    def _learns(self, response: httpx.Response, until: float) -> bool:
-        """Tell whether a refusal names something in the request that is left out from now on."""
+    def _learns(self, response: httpx.Response, until: float, worded: Collection[str]) -> bool:
+        """Tell whether a refusal names something that was in the request, which is left out from now on."""
         if response.status_code != HTTPStatus.BAD_REQUEST:
             return False
         try:
@@ -194,9 +195,8 @@ class ChatModel:
         except (httpx.HTTPError, TooLargeError, TooSlowError):
             return False
         named = {name for found in _REFUSED.findall(told.decode("utf-8", "replace")) for name in found if name}
-        is_new = not named <= self._refused
         self._refused.update(named)
-        return is_new
+        return not named.isdisjoint(worded)
 
     @property
     def told(self) -> str:

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import gzip
 import json
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import suppress
+from functools import partial
 
 import pytest
+from at_once import at_once
 from chat_endpoint import ChatEndpoint, chat_endpoint
 from endless_beginning import BEGINNINGS, beginning
 from memory_taken import within
@@ -133,6 +136,13 @@ def test_a_model_that_wants_a_request_in_other_words_is_asked_in_these(
     assert not {"max_tokens", "temperature"} & set(second)
     # What such a model thinks counts as well.
     assert second["max_completion_tokens"] > 77 + 1000
+
+
+def test_who_asks_at_the_same_time_learns_the_words_as_well(model: ChatModel, endpoint: ChatEndpoint) -> None:
+    endpoint.refuses, both = TOO_NEW, threading.Barrier(2)
+    # Neither is answered before the other has asked, each time.
+    endpoint.meanwhile = lambda: both.wait(10)
+    assert at_once(*[partial(complete, model)] * 2) == ["Notes of the model."] * 2
 
 
 def test_a_model_that_refuses_what_it_is_sent_no_more_is_not_asked_without_end(
