@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from html import unescape
+from html import escape, unescape
 from uuid import UUID
 
 import pytest
@@ -307,6 +307,28 @@ def test_who_goes_through_a_list_stays_in_it(reader, read, ada):
         (f"/facts/{fact}/delete", "http://elsewhere.example/facts?x=1", "/facts"),
     ):
         assert reader.post(address, headers={"Referer": before}).location == after
+
+
+def test_who_puts_a_fact_right_comes_back_to_the_list_that_it_was_in(reader, ada):
+    stated(reader)
+    listed = "/facts?subject=robin&ended=yes"
+    (link,) = re.findall(r'href="([^"]*)"[^>]*>Put it right<', reader.get(listed).text)
+    form = reader.get(unescape(link)).text
+    assert f'href="{escape(listed)}">facts<' in form
+    (back,) = re.findall(r'name="next" value="(/facts[?][^"]*)"', form)
+    fields = {"object": "Porto", "since": "", "next": unescape(back)}
+    refused = reader.post(f"/facts/{the_id(ada)}", data=fields)
+    assert (refused.status_code, f'name="next" value="{back}"' in refused.text) == (422, True)
+    saved = reader.post(f"/facts/{the_id(ada)}", data={**fields, "since": "2024-03-01"})
+    assert (saved.status_code, saved.location) == (303, listed)
+
+
+@pytest.mark.parametrize("query", ["day=never", "next=//elsewhere.example"])
+def test_an_address_that_is_no_list_leads_back_to_all_facts(reader, ada, query):
+    stated(reader)
+    assert '<a href="/facts">facts</a>' in reader.get(f"/facts/{the_id(ada)}?{query}").text
+    fields = {"object": "Porto", "since": "2024-03-01", "next": "//elsewhere.example"}
+    assert reader.post(f"/facts/{the_id(ada)}", data=fields).location == "/facts"
 
 
 def test_a_conversation_leads_to_the_facts_of_it_and_says_that_they_go_along(reader, read, ada):

@@ -24,7 +24,7 @@ from webapp.operations import is_incognito, space_for
 from webapp.pages.closed import closed_page
 from webapp.pages.forms import narrowed_by, parse
 from webapp.pages.queries import Offered, offered_spaces
-from webapp.pages.visitor import guarded
+from webapp.pages.visitor import guarded, local_path
 from webapp.pages.words import counted
 from webapp.plain import problems
 
@@ -53,6 +53,11 @@ class FactsForm(BaseModel):
         """Return what was chosen, as it stands in a link to the next page."""
         given = self.model_dump(exclude_none=True, exclude={"cursor"})
         return {name: str(value) for name, value in given.items()}
+
+    @property
+    def place(self) -> dict[str, Any]:
+        """Return what leads back to this page of the list."""
+        return self.chosen() | ({"cursor": self.cursor} if self.cursor else {})
 
 
 class StateForm(BaseModel):
@@ -134,7 +139,8 @@ def show(fact_id: UUID) -> Response:
     fact, space = readable_fact(fact_id)
     given = {"object": fact.object, "since": _day(fact.valid_from), "until": _day(fact.valid_until)}
     given |= {f"shown_{name}": value for name, value in given.items()}
-    return make_response(render_template("facts/fact.html", fact=fact, space=space, given=given, problem={}))
+    shown = {"fact": fact, "space": space, "given": given, "problem": {}, "listed": _listed()}
+    return make_response(render_template("facts/fact.html", **shown))
 
 
 @bp.post("/facts/<uuid:fact_id>")
@@ -145,7 +151,7 @@ def change(fact_id: UUID) -> Response:
         kept = correct_fact(fact_id, parse(FactForm, request.form).changes())
     except (ValidationError, InvalidError, RefusedError) as error:
         problem, status = _wrong(error)
-        shown = {"fact": fact, "space": space, "given": request.form, "problem": problem}
+        shown = {"fact": fact, "space": space, "given": request.form, "problem": problem, "listed": _back()}
         return make_response(render_template("facts/fact.html", **shown), status)
     return _to(f"It is put right.{_ended(kept)}")
 
@@ -205,9 +211,22 @@ def _wrong(error: ValidationError | InvalidError | RefusedError) -> tuple[dict[s
 
 def _to(said: str) -> Response:
     flash(said)
-    # Back to the list, where somebody goes through one of them.
+    return make_response(redirect(_back(), HTTPStatus.SEE_OTHER))
+
+
+def _listed() -> str:
+    """Return the page of the list that a fact was opened from: its address says so."""
+    try:
+        return url_for("facts.index", **parse(FactsForm, request.args).place)
+    except ValidationError:
+        # Somebody wrote it by hand: it leads to the list as it is.
+        return url_for("facts.index")
+
+
+def _back() -> str:
+    """Return the page of the list where somebody goes through the facts: a form was on it, or says so."""
     before, listed = current_page(), url_for("facts.index")
-    return make_response(redirect(before if before.partition("?")[0] == listed else listed, HTTPStatus.SEE_OTHER))
+    return local_path(request.form.get("next"), before if before.partition("?")[0] == listed else listed)
 
 
 def _again(problem: dict[str, str], status: HTTPStatus) -> Response:
