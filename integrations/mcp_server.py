@@ -31,7 +31,7 @@ class Tools:
         self._of_space = {} if space is None else {"space": space}
 
     async def instructions(self) -> str:
-        """Return when to use the tools, and how the user likes things done.
+        """Return when to use the tools, and how the user likes things done; nothing for a token that may not read.
 
         Raises `httpx.HTTPError`, also without a database.
         """
@@ -40,12 +40,11 @@ class Tools:
 
     async def _told(self, path: str, **query: str) -> str:
         response = await self._server.get(path, params=query)
-        if response.is_client_error:
-            # The server's own words: that a token is not valid, which scope it lacks, or that there is no such space.
-            refusal = response.json()
-            said = [error["message"] for error in refusal.get("errors", ())] or [refusal["detail"]]
-            raise httpx.HTTPError(f"{response.status_code}, {said[0]}")
-        answer = response.raise_for_status().json()
+        if response.status_code == httpx.codes.FORBIDDEN:
+            # What lacks the scope `read` may still write. Whatever else is wrong with token or space is told here, too.
+            _answer(await self._server.get("tools"))
+            return ""
+        answer = _answer(response)
         if answer.get("error"):
             # A client keeps the instructions that it is given now, so it would go on without memory even once the
             # database is back.
@@ -65,6 +64,16 @@ class Tools:
             # Only the error's name: its text may quote the address or the question.
             return _result(f"Memory is out of reach ({type(error).__name__}): go on without it.", is_error=True)
         return _result(answer.text, is_error=not answer.is_success)
+
+
+def _answer(response: httpx.Response) -> Any:
+    """Return what the server answers; raises `httpx.HTTPError` with its own words where it refuses."""
+    if response.is_client_error:
+        # That a token is not valid, which scope it lacks, or that there is no such space.
+        refusal = response.json()
+        said = [error["message"] for error in refusal.get("errors", ())] or [refusal["detail"]]
+        raise httpx.HTTPError(f"{response.status_code}, {said[0]}")
+    return response.raise_for_status().json()
 
 
 def _result(text: str, *, is_error: bool) -> types.CallToolResult:

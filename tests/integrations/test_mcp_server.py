@@ -205,21 +205,31 @@ def test_what_cannot_be_served_ends_and_says_why(args, token, said):
 
 def test_a_token_that_cannot_be_used_ends_it_and_says_why(base_url, ada):
     writer = ada.new_token("write")["Authorization"].removeprefix("Bearer ")
-    for token, why in (
+    for environment, why in (
+        ({"TOKEN": writer, "SPACE": "work"}, "422, there is no space 'work'"),
         (
-            writer,
-            "403, the token lacks the scope read, it has write; one with it is made on the page Tokens or by "
-            "commonplace token create",
-        ),
-        (
-            "cp_x",
+            {"TOKEN": "cp_x"},
             "401, a valid bearer token is needed, as in Authorization: Bearer cp_...; one that was revoked or has "
             "expired is not",
         ),
     ):
         command = [sys.executable, FOLDER / "mcp_server.py", base_url]
-        done = subprocess.run(command, env={"TOKEN": token}, stdin=subprocess.DEVNULL, capture_output=True, check=False)
+        done = subprocess.run(command, env=environment, stdin=subprocess.DEVNULL, capture_output=True, check=False)
         assert (done.returncode, done.stderr.decode().strip()) == (1, f"no memory at {base_url}: {why}")
+
+
+def test_a_token_that_may_not_read_stores_without_instructions(base_url, client, ada):
+    client.put("/v1/preferences", json={"document": "Call me Ada."}, headers=ada.headers)
+    writer = ada.new_token("write")["Authorization"].removeprefix("Bearer ")
+
+    async def _used(session: Any) -> tuple[str | None, bool]:
+        stored = await session.call_tool("memory_add", {"type": "preference", "content": PREFERENCE})
+        return session.instructions, stored.is_error
+
+    instructions, failed = connected(base_url, writer, _used)
+    assert (instructions or "", failed) == ("", False)
+    kept = client.get("/v1/memory/entries", headers=ada.headers).json["entries"]
+    assert [each["text"] for each in kept] == [PREFERENCE]
 
 
 def test_a_client_is_told_why_there_is_no_memory(base_url):

@@ -14,7 +14,7 @@ from webapp.api.schemas import Omittable, Query
 from webapp.api.tool_answers import ToolAnswer, ToolsAnswer
 from webapp.context import session
 from webapp.errors import field_errors, invalid_request, problem
-from webapp.guards import ANY, lacking, needs, recorded
+from webapp.guards import ANY, lacking, needs, placed, recorded
 from webapp.operations import was_incognito
 from webapp.recording import Recording, failure
 from webapp.tools import TOOLS, Tool
@@ -51,6 +51,7 @@ class ToolBody(Omittable):
 
 @bp.get("", summary="Describe the tools", responses={"200": ToolsAnswer})
 @needs(ANY)
+@placed
 def list_(query: ToolsQuery) -> Response:
     """Answer the tools that the token has the scope for, in the shape that an ecosystem expects."""
     if query.strict and query.format != "openai":
