@@ -363,6 +363,13 @@ def test_a_client_that_would_log_in_by_oauth_is_told_what_to_do_instead(client):
     assert response.json["error"] == "access_denied"
 
 
+@pytest.mark.parametrize("address", ["/mcp", "/mcp/"])
+def test_who_asks_what_is_taken_is_told_of_nothing_that_is_refused(client, ada, address):
+    response = client.options(address, headers=ada.headers)
+    assert (response.status_code, response.headers["Allow"], response.text) == (200, "OPTIONS, POST", "")
+    assert client.options(address).status_code == 401
+
+
 @pytest.mark.parametrize("method", ["GET", "DELETE", "PUT"])
 def test_nothing_is_streamed_and_there_is_no_session_to_end(client, ada, method):
     headers = {**ada.headers, "Accept": "text/event-stream"}

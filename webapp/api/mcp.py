@@ -134,7 +134,7 @@ class MessageError(Exception):
         self.said = {"code": code, "message": text, **({"data": data} if data else {})}
 
 
-@bp.post("/mcp")
+@bp.post("/mcp", provide_automatic_options=False)
 @needs(ANY)
 def post() -> Response:
     """Answer one message; a tool is called as by `POST /v1/tools/NAME`."""
@@ -157,10 +157,12 @@ def post() -> Response:
         return make_response(jsonify({"jsonrpc": "2.0", "id": asked, "error": error.said}), error.status)
 
 
-@bp.route("/mcp", methods=["GET", "DELETE", "PUT", "PATCH"])
+@bp.route("/mcp", methods=["GET", "DELETE", "PUT", "PATCH", "OPTIONS"])
 @needs(ANY)
 def other() -> Response:
     """Refuse what is no message, once the token is known: some clients tell the status of this alone."""
+    if request.method == "OPTIONS":
+        return Response(headers={"Allow": "OPTIONS, POST"})
     raise MethodNotAllowed(valid_methods=["POST"])
 
 
