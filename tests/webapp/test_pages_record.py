@@ -634,3 +634,7 @@ def test_a_list_is_not_narrowed_by_what_it_has_no_filter_for(reader: FlaskClient
     assert (answer.status_code, f"no such filter here; there are {there}" in words_of(answer.text)) == (422, True)
     assert TEXT not in answer.text
     assert reader.get(f"{path}{mark}outcome=").status_code == 200
+    for added in ("utm_source=mail&utm_campaign=x", "fbclid=x", "gclid=x", "msclkid=x", "ref=x"):
+        assert reader.get(f"{path}{mark}{added}").status_code == 200
+    for similar in ("refs=x", "utm=x", "xfbclid=x"):
+        assert reader.get(f"{path}{mark}{similar}").status_code == 422

@@ -230,6 +230,8 @@ def parse(form: type[F], values: MultiDict[str, str]) -> F:
     return form.model_validate(given)
 
 
+# What other programs put at the end of an address that is shared through them; those that begin with `utm_` as well.
+_TRACKING = frozenset({"fbclid", "gclid", "msclkid", "ref"})
 # What an address of a list says beside its filters.
 _PLACE = frozenset({"cursor", "after", "ids", "asked"})
 
@@ -240,8 +242,9 @@ def narrowed_by(form: type[F], *beside: str) -> F:
     Raises pydantic's `ValidationError`, and `InvalidError` for a filter that there is not: without it the list would
     show what it was to leave out.
     """
-    known = {*form.model_fields, *beside, "visitor"}
-    if unknown := [name for name, value in request.args.items() if value.strip() and name not in known]:
+    known = {*form.model_fields, *beside, *_TRACKING, "visitor"}
+    given = [name for name, value in request.args.items() if value.strip() and not name.startswith("utm_")]
+    if unknown := [name for name in given if name not in known]:
         there = ", ".join(name for name in form.model_fields if name not in _PLACE)
         raise InvalidError(unknown[0], f"there is no such filter here; there are {there}")
     return parse(form, request.args)
