@@ -391,6 +391,36 @@ def test_nothing_is_moved_out_of_a_space_while_incognito(reader: FlaskClient, ag
     assert agent.get("/v1/spaces/kitchen").status_code == 200
 
 
+@pytest.mark.parametrize("default", [True, False], ids=["by default", "in this session"])
+def test_nothing_is_offered_in_incognito_that_is_refused(
+    reader: FlaskClient, agent: Agent, kitchen: str, default: bool
+) -> None:
+    agent.post("/v1/spaces", {"slug": "flat", "name": "The flat"})
+    agent.post("/v1/spaces", {"slug": "empty", "incognito_default": default})
+    why = "Incognito is on here: nothing of it can be moved or archived until you end that."
+    page = reader.get("/spaces/kitchen/delete")
+    assert (_offered(page), why in _plain(page), "Into the space" in _plain(page)) == (
+        ["move", "archive", "forget"],
+        False,
+        True,
+    )
+    if default:
+        agent.patch("/v1/spaces/kitchen", {"incognito_default": True})
+    else:
+        reader.post("/incognito/start")
+    page = reader.get("/spaces/kitchen/delete")
+    assert (_offered(page), why in _plain(page), "Into the space" in _plain(page)) == (["forget"], True, False)
+    assert "Kitchen is removed: 2 memories forgotten for good" in _plain(_remove(reader, "forget"))
+    page = reader.get("/spaces/empty/delete")
+    data = {"contents": _offered(page)[0], "expect": _expected(page)}
+    gone = reader.post("/spaces/empty/delete", data=data, follow_redirects=True)
+    assert (gone.status_code, "empty is removed: nothing was in it." in _plain(gone)) == (200, True)
+
+
+def _offered(page: TestResponse) -> list[str]:
+    return re.findall(r'name="contents" value="(\w+)"', page.text)
+
+
 def test_what_is_in_it_can_be_moved_to_another_space_than_the_default(
     reader: FlaskClient, agent: Agent, kitchen: str
 ) -> None:

@@ -21,7 +21,14 @@ from memory.spaces.spaces import create_space, page_spaces, update_space
 from retrieval.policy import FUSIONS, PolicyError
 from webapp.context import credential, runtime, session, utc_now
 from webapp.htmx import render, wants_fragment
-from webapp.operations import incognito_spaces, refuse_in_incognito, refuse_to_join, space_for, space_in_address
+from webapp.operations import (
+    incognito_spaces,
+    is_incognito,
+    refuse_in_incognito,
+    refuse_to_join,
+    space_for,
+    space_in_address,
+)
 from webapp.pages.forms import parse
 from webapp.pages.notebook_forms import SLIDERS, WEIGHTS, scale_of
 from webapp.pages.queries import offered_spaces
@@ -259,12 +266,15 @@ def _farewell(space: Space, into: str, status: int = HTTPStatus.OK, problem: str
     plans = {choice: fates(plan, place) for choice, plan in contents.plans.items()}
     closed = incognito_spaces() - {DEFAULT_SPACE}
     others = [pair for pair in offered if pair[0] != space.slug and pair[0] not in closed]
+    only_forgets = is_incognito(space)
+    choices = {name: said for name, said in CHOICES.items() if name == "forget" or not only_forgets}
     page = render_template(
         "spaces/delete.html",
         space=space,
         inside=inside(contents),
         plans=plans,
-        choices={choice: (label, said.format(place=place)) for choice, (label, said) in CHOICES.items()},
+        choices={choice: (label, said.format(place=place)) for choice, (label, said) in choices.items()},
+        only_forgets=only_forgets,
         into=into,
         takers=replace(offered, pairs=others) if len(others) > 1 or offered.others else None,
         expect=contents.digest,
