@@ -171,6 +171,19 @@ def test_pin_and_unpin_in_place(log_in: LogIn, reader: Any) -> None:
     expect(entry.get_by_role("button", name="Pin", exact=True)).to_have_attribute("aria-pressed", "false")
 
 
+@pytest.mark.parametrize("scripts", [True, False], ids=["with scripts", "without scripts"])
+def test_who_pins_a_long_memory_on_its_page_still_sees_the_button(log_in: LogIn, reader: Any, scripts: bool) -> None:
+    with user_session(reader.runtime.sessions, reader.id) as session:
+        draft = Draft(text="Ada winds the clocks. " * 200)
+        kept = remember(session, reader.id, "default", draft, keys=reader.runtime.keys, now=utc_now(), actor="test")
+    page = log_in(reader, at=f"/memories/{kept.id}", java_script_enabled=scripts)
+    page.set_viewport_size({"width": 390, "height": 600})
+    for name in ("Pin", "Pinned"):
+        page.get_by_role("button", name=name, exact=True).click()
+        other = page.get_by_role("button", name="Pin" if name == "Pinned" else "Pinned", exact=True)
+        expect(other).to_be_in_viewport(ratio=1)
+
+
 def test_forget_and_undo_in_place(log_in: LogIn, reader: Any) -> None:
     page = log_in(reader, at="/search")
     _search(page, "hazelnuts")

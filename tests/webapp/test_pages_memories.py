@@ -300,8 +300,9 @@ def test_a_memory_that_does_not_exist_is_a_page_that_says_so(reader: FlaskClient
 
 
 def test_pinning_goes_back_to_where_it_was_done(reader: FlaskClient, ada) -> None:
-    response = reader.post(f"/memories/{stored(ada, TEXT)}/pin", data={"next": "/memories?type=note"})
-    assert (response.status_code, response.location) == (303, "/memories?type=note")
+    memory = stored(ada, TEXT)
+    response = reader.post(f"/memories/{memory}/pin", data={"next": "/memories?type=note"})
+    assert (response.status_code, response.location) == (303, f"/memories?type=note#memories-actions-{memory}")
 
 
 def test_pinning_keeps_a_memory_always(reader: FlaskClient, ada) -> None:
@@ -322,6 +323,16 @@ def test_pinning_by_htmx_answers_with_the_changed_actions(reader: FlaskClient, a
     text = reader.post(f"/memories/{memory}/pin", headers=HTMX).text
     assert text.startswith(f'<div class="actions" id="memories-actions-{memory}"')
     assert 'aria-pressed="true"' in text
+
+
+def test_who_pins_without_scripts_stays_at_the_memory(reader: FlaskClient, ada) -> None:
+    memory = stored(ada, TEXT)
+    there = f"#memories-actions-{memory}"
+    own = reader.post(f"/memories/{memory}/pin", headers={"Referer": f"http://localhost/memories/{memory}?type=note"})
+    assert own.location == f"/memories/{memory}?type=note{there}"
+    assert f'id="{there[1:]}"' in reader.get(own.location).text
+    by_script = reader.post(f"/memories/{memory}/pin", data={"next": "/memories"}, headers=HTMX).text
+    assert 'name="next" value="/memories"' in by_script
 
 
 def test_a_forgotten_memory_is_gone_at_once(reader: FlaskClient, ada) -> None:

@@ -318,7 +318,8 @@ def _pinned(memory_id: UUID, *, pinned: bool) -> Response:
         "back": back,
         "place": place_before(),
     }
-    return swap_or_go("memories/_actions.html", back, **shown)
+    # Without scripts, and on its own page, the browser would show the page from the top.
+    return swap_or_go("memories/_actions.html", f"{back}#memories-actions-{memory_id}", **shown)
 
 
 def _to_own_page(memory_id: UUID) -> Response:
