@@ -29,7 +29,7 @@ logger = logging.getLogger(__name__)
 
 ACTOR = "extraction"
 # A conversation that an endpoint refuses to read, as some do by its words, is tried again after so long; twice as long
-# the next time, as each time may cost money, and a day at most.
+# the next time, as each time may cost money, and a day at most. Not longer where it may be due to the endpoint.
 APART, LONGEST_APART = timedelta(hours=1), timedelta(days=1)
 # So is the endpoint itself, where it refuses one conversation after the other.
 REST, LONGEST_REST = timedelta(minutes=1), timedelta(hours=1)
@@ -120,7 +120,7 @@ class Extractor:
                     if error.away:
                         return 0
                     run.refused += 1
-                    self._put_apart(part)
+                    self._put_apart(part, error)
                     continue
                 run.refused = 0
                 self._apart.pop(part.conversation_id, None)
@@ -171,9 +171,9 @@ class Extractor:
                     raise
                 logger.warning("a message is not read for facts: %s", error)
                 break
-            except UnfinishedAnswerError:
+            except UnfinishedAnswerError as error:
                 if len(part.said) == 1:
-                    self._put_apart(part)
+                    self._put_apart(part, error)
                 self._most = max(1, len(part.said) // 2)
                 raise
             self._answered = self._clock()
@@ -186,8 +186,12 @@ class Extractor:
         with user_session(self._sessions, user_id) as session:
             return still_waits(session, user_id, part)
 
-    def _put_apart(self, part: Part) -> None:
-        self._apart.setdefault(part.conversation_id, _Pause(APART, LONGEST_APART)).begin(self._clock())
+    def _put_apart(self, part: Part, error: ChatModelError) -> None:
+        pause = self._apart.setdefault(part.conversation_id, _Pause(APART, LONGEST_APART))
+        if not (isinstance(error, RefusedTextError | UselessAnswerError) or self._answers()):
+            # It may be the endpoint: once that is back, nothing is to wait for a day.
+            pause.following = APART
+        pause.begin(self._clock())
 
     def _answers(self) -> bool:
         """Tell whether the model has given a useful answer lately."""

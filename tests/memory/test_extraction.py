@@ -674,6 +674,20 @@ def test_a_conversation_that_is_refused_is_tried_ever_more_seldom(desk, model):
     assert len(hours) == 8
 
 
+@pytest.mark.parametrize("fails", [{"delay": 0.4}, {"status": 401}], ids=["hangs", "refuses"])
+def test_once_an_endpoint_is_back_nothing_waits_for_longer_than_an_hour(desk, model, fails):
+    hurried = ReadingDesk(desk.book, model, timeout=0.2)
+    hurried.turn(hurried.conversation(), "I moved to Lisbon in May")
+    model.says(LISBON)
+    vars(model.endpoint).update(fails)
+    for hour in range(9):
+        hurried.later = QUIET + hour * (APART + timedelta(minutes=1))
+        if hour == 8:
+            vars(model.endpoint).update(delay=0.0, status=200)
+        patient(hurried)
+    assert hurried.facts == ["user lives in Lisbon"]
+
+
 def test_an_endpoint_that_refuses_all_is_asked_ever_more_seldom(desk, model):
     for number in range(40):
         desk.turn(desk.conversation(), f"I moved to Lisbon in May {number}")
