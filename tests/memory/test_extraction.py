@@ -680,9 +680,9 @@ def test_once_an_endpoint_is_back_nothing_waits_for_longer_than_an_hour(desk, mo
     hurried.turn(hurried.conversation(), "I moved to Lisbon in May")
     model.says(LISBON)
     vars(model.endpoint).update(fails)
-    for hour in range(9):
+    for hour in range(10):
         hurried.later = QUIET + hour * (APART + timedelta(minutes=1))
-        if hour == 8:
+        if hour == 9:
             vars(model.endpoint).update(delay=0.0, status=200)
         patient(hurried)
     assert hurried.facts == ["user lives in Lisbon"]
