@@ -87,6 +87,8 @@ class Extractor:
         now = self._clock()
         if self._rest.holds(now):
             return 0
+        # Of what was deleted meanwhile nothing is heard any more.
+        self._apart = {each: pause for each, pause in self._apart.items() if pause.holds(now - LONGEST_APART)}
         with self._sessions() as session:
             waiting = select(func.users_with_unread_conversations(now - QUIET, FULL))
             users = sorted(session.scalars(waiting))

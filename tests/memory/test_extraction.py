@@ -674,6 +674,16 @@ def test_a_conversation_that_is_refused_is_tried_ever_more_seldom(desk, model):
     assert len(hours) == 8
 
 
+def test_a_conversation_that_nobody_asked_about_for_days_is_tried_after_an_hour_again(desk, model):
+    desk.turn(desk.conversation(), "something that a filter refuses")
+    model.endpoint.status = 400
+    for later in (timedelta(0), timedelta(days=2), timedelta(days=2, hours=1, minutes=1)):
+        desk.later = QUIET + later
+        before = len(model.read)
+        desk.extractor.step()
+        assert len(model.read) > before
+
+
 @pytest.mark.parametrize("fails", [{"delay": 0.4}, {"status": 401}], ids=["hangs", "refuses"])
 def test_once_an_endpoint_is_back_nothing_waits_for_longer_than_an_hour(desk, model, fails):
     hurried = ReadingDesk(desk.book, model, timeout=0.2)

@@ -47,7 +47,7 @@ def import_memories(
     Of Markdown and plain text each paragraph and each item of a list becomes a memory, with the headings above it as
     tags; front matter may tell tags, type and date. Of JSON, as mem0 exports it, and of JSON lines each object becomes
     one, with its text, created_at and tags. Of a document of `commonplace export` what is active in the space of the
-    same name comes, each as the memory that it was.
+    same name comes, with its date, type and tags.
 
     With --archive-gone, what came from these files before, or from files that have left these folders, and is in none
     of them any more, is archived: no search finds it, and it can be made active again. What you have changed, pinned
