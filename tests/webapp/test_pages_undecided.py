@@ -88,10 +88,43 @@ def test_without_scripts_the_page_says_what_was_decided(reader, pair):
     assert "Decided: the newer one holds." in flashes(reader.get(PAGE))
 
 
-def test_what_another_tab_has_decided_is_said_and_nothing_changes(ada, reader, pair):
-    decide(reader, pair, "both")
+@pytest.mark.parametrize(
+    ("before", "said", "left"),
+    [
+        ("this", "Decided already: the newer one holds. Nothing was changed. Open it", ["superseded", "active"]),
+        ("other", "Decided already: the older one holds. Nothing was changed. Open it", ["active", "superseded"]),
+        ("both", "Decided already, or changed since: both stay as they are.", ["active", "active"]),
+    ],
+)
+def test_what_another_tab_has_decided_is_said_and_nothing_changes(ada, reader, pair, before, said, left):
+    decide(reader, pair, before)
+    now = "other" if before == "this" else "this"
+    response = decide(reader, pair, now, headers=HTMX)
+    assert (response.status_code, words_of(response.text)) == (200, said)
+    assert f'id="memories-decided-{pair[1]}-{pair[0]}"' in response.text
+    assert decide(reader, pair, now).location == PAGE
+    assert said.removesuffix(" Open it") in words_of(flashes(reader.get(PAGE)))
+    assert statuses(ada, pair) == left
+
+
+def test_a_pair_of_which_one_was_forgotten_in_another_tab_goes(reader, pair):
+    reader.post(f"/memories/{pair[0]}/forget")
+    response = decide(reader, pair, "this", headers=HTMX)
+    assert (response.status_code, words_of(response.text)) == (
+        200,
+        "One of the two is gone, so nothing is left to decide.",
+    )
+    reader.post(f"/memories/{pair[1]}/forget")
     assert decide(reader, pair, "this", headers=HTMX).status_code == 404
+
+
+def test_what_was_decided_elsewhere_is_said_on_the_page_of_a_memory(ada, reader, pair):
+    decide(reader, pair, "both")
+    own, form = f"/memories/{pair[1]}", {"data": {"keep": "this"}, "follow_redirects": True}
+    assert "Nothing is left to decide between the two" in words_of(reader.post(f"{own}/updates/{pair[0]}", **form).text)
     assert statuses(ada, pair) == ["active", "active"]
+    reader.post(f"{own}/forget")
+    assert reader.post(f"{own}/updates/{pair[0]}", **form).status_code == 404
 
 
 def test_another_word_decides_nothing(ada, reader, pair):

@@ -147,8 +147,13 @@ def restore(memory_id: UUID) -> Response:
 def decide(memory_id: UUID, other_id: UUID) -> Response:
     """Say which of two that nearly say the same holds: the one replaces the other, or both stay."""
     keep = request.form.get("keep", "")
-    settle(memory_id, other_id, keep)
-    flash(_DECIDED[keep])
+    try:
+        settle(memory_id, other_id, keep)
+        flash(_DECIDED[keep])
+    except NotFoundError:
+        session().rollback()
+        visible_entry(memory_id)
+        flash("Nothing is left to decide between the two: see below what became of them.")
     return _to_own_page(memory_id)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from uuid import UUID
 
@@ -10,11 +11,12 @@ from flask import Response, flash, request, url_for
 from pydantic import BaseModel
 
 from memory.enrichment.propose import CHANGE
+from memory.errors import NotFoundError
 from memory.reading.undecided import Undecided, count_undecided, list_undecided
 from webapp.api.schemas import Line
 from webapp.context import credential, session, utc_now
 from webapp.htmx import render, swap_or_go, wants_fragment
-from webapp.operations import incognito_spaces, is_incognito
+from webapp.operations import incognito_spaces, is_incognito, visible_entry
 from webapp.pages.closed import closed_page
 from webapp.pages.forms import parse
 from webapp.pages.visitor import guarded
@@ -33,6 +35,13 @@ DECIDED = {
     "this": "Decided: the newer one holds. The older one is out of search, and can be brought back on its page.",
     "other": "Decided: the older one holds. The newer one is out of search, and can be brought back on its page.",
     "both": "Decided: both hold.",
+}
+# The same of a pair that was decided elsewhere since it was shown.
+SETTLED = {
+    "this": "Decided already: the newer one holds. Nothing was changed.",
+    "other": "Decided already: the older one holds. Nothing was changed.",
+    "both": "Decided already, or changed since: both stay as they are.",
+    "": "One of the two is gone, so nothing is left to decide.",
 }
 
 
@@ -81,9 +90,28 @@ def _pieces(pair: Undecided) -> Sequence[Piece]:
 def decide(newer_id: UUID, older_id: UUID) -> Response:
     """Say which of two holds: the one replaces the other, or both stay."""
     keep = request.form.get("keep", "")
-    settle(newer_id, older_id, keep)
+    try:
+        settle(newer_id, older_id, keep)
+        said = DECIDED[keep]
+    except NotFoundError:
+        session().rollback()
+        keep = _settled_before(newer_id, older_id)
+        said = SETTLED[keep]
     if not wants_fragment():
-        flash(DECIDED[keep])
+        flash(said)
     replaced = {"this": older_id, "other": newer_id}.get(keep)
     back, pair_id = url_for("undecided.index"), f"{newer_id}-{older_id}"
-    return swap_or_go("memories/_decided.html", back, said=DECIDED[keep], replaced=replaced, pair_id=pair_id)
+    return swap_or_go("memories/_decided.html", back, said=said, replaced=replaced, pair_id=pair_id)
+
+
+def _settled_before(newer_id: UUID, older_id: UUID) -> str:
+    """Return what became of a pair, empty where one of them is gone; raises `NotFoundError` where none is there."""
+    there = {}
+    for each in (newer_id, older_id):
+        with suppress(NotFoundError):
+            there[each] = visible_entry(each).memory.supersedes
+    if not there:
+        raise NotFoundError("there is no such memory")
+    if len(there) == 1:
+        return ""
+    return "this" if there[newer_id] == older_id else "other" if there[older_id] == newer_id else "both"
