@@ -50,6 +50,12 @@ def problems_of(markup: str) -> list[str]:
     return [*reader.problems, *(f"<{tag}> is never closed" for tag in reader.open), *twice, *missing]
 
 
+def names_of(page: str, said: str) -> list[str]:
+    """Return what the controls that show these words are called to somebody who does not see the page."""
+    found = re.findall(rf"<(?:a|button|summary)\b([^>]*)>\s*{re.escape(said)}\s*<", page)
+    return [unescape("".join(re.findall(r'aria-label="([^"]*)"', given))) or said for given in found]
+
+
 def words_of(page: str) -> str:
     """Return the text of a page without markup, folded."""
     return unescape(" ".join(re.sub(r"<[^>]*>", " ", page).split()))

@@ -10,7 +10,7 @@ import pytest
 from api_agent import add_space, rows
 from api_talk import Talk
 from pages_browser import at_browser
-from pages_markup import words_of
+from pages_markup import names_of, words_of
 
 from memory.clock import utc_now
 from memory.facts.facts import Statement, state
@@ -90,6 +90,15 @@ def test_what_is_still_to_begin_is_said_to_be_so(reader):
     assert "Nothing of it is true on that day." in words_of(shown.text)
     links = re.findall(r'<a href="(/facts[?][^"]*)">all there were</a>', shown.text)
     assert ["lives in Bern" in words_of(reader.get(each).text) for each in links] == [True]
+
+
+def test_what_is_done_to_a_fact_says_to_which(reader, read):
+    stated(reader, object='"Lisbon"')
+    page = reader.get("/facts").text
+    both = ['Robin lives in "Lisbon"', "user lives in Bern"]
+    for said in ("Put it right", "True no longer", "Delete…", "Delete for good"):
+        assert names_of(page, said) == [f"{said}: {each}" for each in both]
+    assert names_of(page, "That is right") == ["That is right: user lives in Bern"]
 
 
 def test_a_fact_is_deleted(reader, ada):

@@ -8,7 +8,7 @@ from html import unescape
 import pytest
 from api_agent import add_space, rows
 from pages_browser import HTMX, at_browser, flashes, stored
-from pages_markup import problems_of, words_of
+from pages_markup import names_of, problems_of, words_of
 
 PAGE = "/memories/undecided"
 KEY = "The spare key is under the flowerpot number {}"
@@ -44,11 +44,24 @@ def test_the_list_of_memories_leads_there_while_something_waits(reader, pair):
 def test_a_pair_is_shown_once_with_what_differs_marked(reader, pair):
     page = reader.get(PAGE)
     assert problems_of(page.text) == []
-    assert page.text.count("flowerpot number") == 1 + 2  # as text, and in the names of both links
+    # As text, and in the names of both links and of the three buttons, of which one has both.
+    assert page.text.count("flowerpot number") == 1 + 2 + 4
     assert re.search(r"<del>.*3.*</del>.*<ins>.*4.*</ins>", page.text, re.S)
     for each in pair:
         assert f'href="/memories/{each}"' in page.text
     assert "differs in number" in words_of(page.text)
+
+
+def test_each_button_says_of_which_pair_it_is(ada, reader, pair):
+    page = reader.get(PAGE).text
+    older, newer = (KEY.format(number) for number in (3, 4))
+    assert names_of(page, "The newer one holds") == [f"The newer one holds: {newer}"]
+    assert names_of(page, "The older one holds") == [f"The older one holds: {older}"]
+    assert names_of(page, "Both hold") == [f"Both hold: {newer}; {older}"]
+    own = reader.get(f"/memories/{pair[1]}").text
+    assert names_of(own, "This one holds") == [f"This one holds, and not: {older}"]
+    assert names_of(own, "The other one holds") == [f"The other one holds: {older}"]
+    assert names_of(own, "Both hold") == [f"Both hold, this one and: {older}"]
 
 
 def test_what_says_a_change_is_shown_beside_what_it_may_change(ada, reader, pair):
