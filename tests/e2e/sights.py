@@ -11,8 +11,9 @@ from furnished import Furnished
 from playwright.sync_api import Page
 from secrets_of_tests import PASSWORD
 
-# What a GET answers with that is no page of ours: files, ways back, numbers for machines, a browser of the API's own.
-NOT_PAGES = {"static", "account.back", "account.export", "account.notes", "ops.healthz", "ops.readyz", "ops.metrics"}
+# What a GET answers with that is no page of ours: files, ways back, numbers for machines, a refusal to agents.
+NOT_PAGES = {"static", "account.back", "account.export", "account.notes"}
+NOT_PAGES |= {"ops.healthz", "ops.readyz", "ops.metrics", "mcp.other"}
 # Only a form leads there, with all that it takes: the acts below go that way.
 LED_TO = {"bulk.ask", "bulk.done"}
 # With an argument each; the ids are those of the furnished account.
