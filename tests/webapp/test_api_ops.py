@@ -346,6 +346,7 @@ HEADERS = [
     "X-Commonplace-Space",
 ]
 PLACED = {
+    "GET /v1/tools",
     "POST /v1/tools/{name}",
     "POST /v1/memory/context",
     "POST /v1/command",

@@ -80,9 +80,12 @@ def test_the_heading_fits_what_replaces_and_what_is_replaced(ada, browser, pair)
     assert line(browser, pair[1]) == "What replaces it, and what it replaces"
 
 
-def test_a_decision_is_made_once(browser, pair):
+def test_a_decision_is_made_once(ada, browser, pair):
     decide(browser, pair[1], pair[0], "both")
-    assert decide(browser, pair[1], pair[0], "this").status_code == 404
+    flashes(browser.get("/memories"))
+    assert decide(browser, pair[1], pair[0], "this").status_code == 303
+    assert "Nothing is left to decide between the two" in flashes(browser.get(f"/memories/{pair[1]}"))
+    assert rows(ada, "SELECT supersedes FROM memories") == [(None,), (None,)]
 
 
 def test_another_word_decides_nothing(ada, browser, pair):
