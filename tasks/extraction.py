@@ -20,7 +20,8 @@ from tasks.runtime import patient
 
 logger = logging.getLogger(__name__)
 
-# One run gives its thread back in time for the next minute's tasks.
+# One run gives its thread back in time for the next minute's tasks, but for what a slow model is at by then: the worker
+# has a thread more for that.
 LONGEST_RUN = 40.0  # seconds
 # One thread reads at a time: what one has begun to read, another would read once more.
 _reading = threading.Lock()
