@@ -22,25 +22,27 @@ def test_invented_vectors_have_length_one_and_lie_near_their_centres() -> None:
     assert (vectors @ centres.T).max(axis=1).min() > 0.5
 
 
-def test_a_search_is_measured_stage_by_stage() -> None:
+def test_a_search_is_measured_stage_by_stage(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bench_search, "WARM_UP", 1)
     words = WordModel()
     vectors = around(np.eye(384, dtype=np.float32)[:8], 300)
     with throwaway(now=NOW) as (runtime, user_id):
         space_id = stock(runtime, user_id, words.texts(300), now=NOW, vectors=vectors)
-        found = bench_search.bench_search(runtime, user_id, space_id, words.questions(20), memories=300, now=NOW)
+        found = bench_search.bench_search(runtime, user_id, space_id, words.questions(5), memories=300, now=NOW)
     assert {"embed", "semantic", "keyword", "join", "rank", "fetch"} <= set(found.stages)
     assert 0 < found.bare_app.p50 < found.ranking_and_sql.p50 <= found.transaction.p50
     assert "ranking and SQL / bare scan" in bench_search.to_text(found)
 
 
-def test_ingest_is_measured_beside_the_bare_model() -> None:
+def test_ingest_is_measured_beside_the_bare_model(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bench_ingest, "WARM_UP", 8)
     with throwaway(now=NOW) as (runtime, user_id):
-        found = bench_ingest.bench_ingest(runtime, user_id, WordModel().texts(150), now=NOW)
+        found = bench_ingest.bench_ingest(runtime, user_id, WordModel().texts(40), now=NOW)
     # How quick each is depends on what else the machine does; what does more of the same work does not.
     assert len(found.rounds) == bench_ingest.ROUNDS
     assert all(0 < each.whole < each.worker for each in found.rounds)
     assert all(each.library > 0 and each.beside_library > 0 and each.beside_copy > 0 for each in found.rounds)
-    assert bench_ingest.to_dict(found)["texts"] == 150
+    assert bench_ingest.to_dict(found)["texts"] == 40
 
 
 def test_rates_are_those_of_the_bare_models_over_what_was_timed() -> None:

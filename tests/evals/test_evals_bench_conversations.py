@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
+from evals import bench_conversations
 from evals.bench_conversations import ConversationBench, Measured, to_dict, to_text
 from evals.cli import bench_group
 from evals.timing import Latency
@@ -28,6 +29,8 @@ def test_one_missed_goal_is_told_in_the_table_and_in_json() -> None:
 
 @pytest.mark.slow
 def test_a_conversation_is_measured_over_http(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, times in {"OTHERS": 4, "ROUNDS": 3, "WARM_UP": 2}.items():
+        monkeypatch.setattr(bench_conversations, name, times)
     monkeypatch.setenv("COMMONPLACE_EMBEDDING_MODEL", "none")
     monkeypatch.setenv("DATABASE_URL", "postgresql://nobody@127.0.0.1:1/nothing")
     path = tmp_path / "bench.json"

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from evals import bench_dedupe, bench_growth, bench_record
+from evals import bench_dedupe, bench_growth, bench_record, bench_search
 from evals.bench_search import SearchBench
 from evals.cli import bench_group
 from evals.corpus import WordModel
@@ -38,7 +38,7 @@ def test_a_quarter_more_is_worse(now: float, worse: list[str]) -> None:
 @pytest.mark.slow
 def test_a_command_fails_where_a_ratio_has_grown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COMMONPLACE_HOME", str(tmp_path))
-    asked = ["dedupe", "--memories", "100", "--writes", "20", "--check"]
+    asked = ["dedupe", "--memories", "100", "--writes", "12", "--check"]
     first = CliRunner().invoke(bench_group, asked)
     assert first.exit_code == 0, first.output
     assert "no earlier run" in first.output
@@ -65,7 +65,8 @@ def test_repeats_are_told_from_what_is_new() -> None:
 @pytest.mark.slow
 def test_growth_and_a_crowd_are_measured_in_one_database(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(bench_growth, "FEW_USERS", 1)
-    questions = WordModel().questions(20)
+    monkeypatch.setattr(bench_search, "WARM_UP", 1)
+    questions = WordModel().questions(5)
     with throwaway(now=NOW) as (runtime, _):
         grown = bench_growth.growth(runtime, [200, 100], CENTRES, questions=questions, now=NOW)
         among = bench_growth.crowd(runtime, 2, 100, CENTRES, questions=questions, now=NOW)

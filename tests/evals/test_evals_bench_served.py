@@ -179,6 +179,7 @@ def test_a_furnished_user_has_a_record(address, client, with_bench_space) -> Non
 
 def test_pages_are_found_by_their_links_and_timed(address, client, with_bench_space, monkeypatch) -> None:
     monkeypatch.setattr("evals.bench_pages.ROUNDS", 1)
+    monkeypatch.setattr("evals.bench_pages.WARM_UP", 0)
     person = with_bench_space
     client.post("/v1/memory/entries", json={"text": "The kiln reaches cone ten by noon"}, headers=person.headers)
     found = bench_pages(address, person.email, PASSWORD)

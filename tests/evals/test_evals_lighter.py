@@ -7,13 +7,14 @@ import pytest
 import torch
 
 from evals import lighter
-from evals.blocks import Block, read_blocks
+from evals.blocks import FOLDER, Block, read_file
 from evals.lessons import Lessons
 from evals.narrower import HEADS, INNER, errors, leave_out, plan, sizes_of, without
 from evals.reader import Learner, save
 from retrieval.reading.model import WEIGHTS
 from retrieval.reading.reading import Reader
 
+FIRST = FOLDER / "01.txt"
 EVEN = torch.ones(3).double()
 
 
@@ -100,7 +101,7 @@ def test_more_that_is_left_out_costs_more():
     learner = Learner(WEIGHTS)
     # Each layer is tried alone, for ten seconds.
     del learner.model.encoder.layer[1:-2]
-    found, sizes = errors(learner, Lessons(read_blocks()[:1]).texts()[:12]), sizes_of(learner)
+    found, sizes = errors(learner, Lessons(read_file(FIRST)[:1]).texts()[:12]), sizes_of(learner)
     for part, size in sizes.items():
         levels = {left: cost for (*each, left), cost in found.items() if tuple(each) == part}
         assert all(0 < left < size for left in levels)
@@ -113,7 +114,7 @@ def test_more_that_is_left_out_costs_more():
 
 @pytest.mark.slow  # It computes with the whole reader.
 def test_with_a_little_left_out_it_reads_nearly_as_before():
-    pairs = Lessons(read_blocks()[:1]).texts()[:60]
+    pairs = Lessons(read_file(FIRST)[:1]).texts()[:60]
     before, learner = Learner(WEIGHTS), Learner(WEIGHTS)
     leave_out(learner, pairs, {part: max(1, size * 11 // 12) for part, size in sizes_of(learner).items()})
     with torch.no_grad():
@@ -123,7 +124,7 @@ def test_with_a_little_left_out_it_reads_nearly_as_before():
 
 @pytest.mark.slow  # It computes with the whole reader, and trains a little.
 def test_a_lighter_reader_reads_as_it_learned_to(tmp_path):
-    blocks = read_blocks()[:1]
+    blocks = read_file(FIRST)[:1]
     lessons, before, learner, steps = Lessons(blocks), Learner(WEIGHTS), Learner(WEIGHTS), []
     sizes = {part: max(1, size * (7 + part[0] % 4) // 12) for part, size in sizes_of(learner).items()}
     leave_out(learner, lessons.texts()[:60], sizes)
