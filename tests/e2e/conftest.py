@@ -69,19 +69,19 @@ def browser() -> Iterator[Browser]:
 
 @pytest.fixture
 def reader(new_person: Callable[..., Any]) -> Any:
-    """A user with a filled notebook, for tests that change it."""
-    return _filled(new_person("reader"))
+    """A user with a few notes, for tests that change them."""
+    return _filled(new_person("reader"), TEXTS[:8])
 
 
 @pytest.fixture(scope="module")
 def library(new_person: Callable[..., Any]) -> Any:
     """A user with a filled notebook that tests only read."""
-    return _filled(new_person("library"))
+    return _filled(new_person("library"), TEXTS)
 
 
-def _filled(person: Any) -> Any:
+def _filled(person: Any, texts: Sequence[str]) -> Any:
     with user_session(person.runtime.sessions, person.id) as session:
-        drafts = [Draft(text=text) for text in TEXTS]
+        drafts = [Draft(text=text) for text in texts]
         remember_many(session, person.id, "default", drafts, keys=person.runtime.keys, now=utc_now(), actor="test")
     person.embed()
     return person

@@ -121,11 +121,11 @@ def test_the_model_is_switched_and_the_page_follows(
     page.get_by_role("button", name="Save and re-embed").click()
     models = page.get_by_role("region", name="Models")
     expect(models).to_contain_text("is being filled")
-    expect(models).to_contain_text("0 of 33 vectors")
+    expect(models).to_contain_text("0 of 8 vectors")
     reader.runtime.backfill.run()
     # Without a click: the fragment asks by itself.
     expect(models).not_to_contain_text("is being filled")
-    expect(models).to_contain_text("33 of 33 vectors")
+    expect(models).to_contain_text("8 of 8 vectors")
     endpoint.status = 401
     page.reload()
     # Without a click, too: what serves is asked as the page is opened.
