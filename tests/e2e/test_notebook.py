@@ -156,6 +156,8 @@ def test_a_slider_ranks_anew_at_once(log_in: LogIn, reader: Any) -> None:
     _slide(cell, "Importance", "3")
     _slide(cell, "Recency", "0")
     expect(first.locator(".bar", has_text="Importance")).to_contain_text(f"{TIMES} 3")
+    # All answers are there: a page that is left while one is on its way says so in the console.
+    expect(first.locator(".bar", has_text="Recency").locator(".bar-weight")).to_have_text(f"{TIMES} 0")
     expect(cell.locator(".slider", has_text="Importance").locator("output")).to_have_text("3")
     totals = [float(each) for each in cell.locator(".bar:has-text('Total') .bar-value").all_inner_texts()]
     assert totals == sorted(totals, reverse=True)
