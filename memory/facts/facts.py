@@ -46,12 +46,9 @@ from memory.texts.caseless import caseless
 from memory.texts.fingerprints import normalise, simhash64
 from memory.texts.markers import is_marked
 from memory.texts.needles import Needles
-from memory.texts.scripts import UNSPACED
+from memory.texts.scripts import BEGINS, ENDS
 
 LARGEST_PAGE = 200
-# A name stands in a text by itself, but for scripts that have no blanks between words.
-_BEGINS = rf"(?:(?<!\w)|(?={UNSPACED.pattern}))"
-_ENDS = rf"(?:(?!\w)|(?<={UNSPACED.pattern}))"
 # Who asks says “I”, and whoever writes that down may say “the user”: where one of these stands in a text, all do.
 _ONESELF = re.compile(r"(?<!\w)(?:i|me|my|mine|myself|user)(?!\w)")
 _NAMES_OF_ONESELF = "i, me, myself, the user"
@@ -407,7 +404,7 @@ def _with_oneself(words: str) -> str:
 
 def _stands_in(name: InstrumentedAttribute[str], words: str) -> ColumnElement[bool]:
     # `strpos` goes first, as making a pattern of each name takes far longer than looking for the name as it is.
-    pattern = _BEGINS + func.regexp_replace(name, r"(\W)", r"\\\1", "g") + _ENDS
+    pattern = BEGINS + func.regexp_replace(name, r"(\W)", r"\\\1", "g") + ENDS
     return case((func.strpos(words, name) > 0, literal(words).regexp_match(pattern)), else_=false())
 
 

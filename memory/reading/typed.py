@@ -31,7 +31,7 @@ from sqlalchemy.dialects.postgresql import ARRAY, REGCONFIG
 from sqlalchemy.orm import Session
 
 from memory.models import Memory, Posting, Space
-from memory.texts.scripts import UNSPACED, one_form
+from memory.texts.scripts import UNSPACED, as_indexed
 from memory.texts.scripts import words as words_of
 
 # More words than this narrow nothing further, and each costs a look into the index.
@@ -74,7 +74,7 @@ def typed(session: Session, user_id: UUID, words: str, *, active_only: bool) -> 
 
     Where the index finds nothing the texts are read: to it an address or "seeds/nuts" is one word.
     """
-    written = [_SCHEME.sub("", chunk.strip(_MARKS))[:LONGEST_WORD] for chunk in one_form(words).lower().split()]
+    written = [_SCHEME.sub("", chunk.strip(_MARKS))[:LONGEST_WORD] for chunk in as_indexed(words).lower().split()]
     chunks = _telling(session, [chunk for chunk in written if _WORD.search(chunk)][:MOST_WORDS])
     signs = dict.fromkeys(chain.from_iterable(_signs(chunk) for chunk in written if not _WORD.search(chunk)))
     shown = [Memory.text.contains(sign, autoescape=True) for sign in [*signs][:MOST_WORDS]]

@@ -23,16 +23,20 @@ from memory.models import Forgotten, Memory, Tombstone
 from memory.storage.driver import fetch
 from memory.storage.unsynchronised import run_unsynchronised
 from memory.texts.addresses import pages, spelled
-from memory.texts.caseless import caseless, trimmed
+from memory.texts.caseless import bare, caseless, trimmed
 from memory.texts.distinguishing_marks import digest_material
 from memory.texts.fingerprints import NEAR, bands, from_signed, hamming, normalise, simhash64, text_digest, to_signed
 from memory.texts.needles import decoded
+from memory.texts.scripts import UNSPACED
 from memory.time_zones import short_name, user_zone
 
 LIFETIME = timedelta(hours=24)
 # Matched from the beginning of a run alone: otherwise a text of dots would take the square of its length.
 _PAUSE = re.compile(r"(?<![.,;:!?\u2026])[.,;:!?\u2026]++(?=\s)")
 _DIGEST = 32  # bytes
+# What has no ink and may part words: the blank of no width, and fillers of Braille and Korean.
+_UNSEEN_BLANKS = dict.fromkeys(map(ord, "\u200b\u115f\u1160\u2800\u3164\uffa0"), " ")
+_GAP = re.compile(f"(?<={UNSPACED.pattern}) (?={UNSPACED.pattern})")
 _WORD = re.compile(r"\w")
 _CODED = re.compile("%[0-9a-fA-F]{2}")
 _STANDING = """
@@ -147,9 +151,9 @@ class _Said:
     def _digests(self) -> frozenset[bytes]:
         read = self.normalised or self.text
         material = _material(self.text, self.normalised)
-        # All of these forms, as tombstones of earlier versions were made of the text with its end, its commas or its
-        # case.
-        forms = {read, trimmed(read), material, caseless(material)}
+        # All of these forms, as tombstones of earlier versions were made of the text with its end, its commas, its case
+        # or its letters.
+        forms = {read, trimmed(read), material, caseless(material), _bare(material)}
         return frozenset(self.keys.digest("tombstone", form) for form in forms)
 
     @cached_property
@@ -161,9 +165,13 @@ def _spellings(text: str, known: Callable[[str], bool] = lambda _: False) -> Seq
     """Return the forms of a text that are compared, its addresses spelled out in each.
 
     These are the text itself and what it says where JSON or an address codes all of it, and each of them once more
-    without invisible characters, if it has any: such a character may stand in a word or between two.
+    without invisible characters and with blanks for them, if it has any: such a character may stand in a word or
+    between two.
     """
-    forms = dict.fromkeys(form for each in (text, *_meant(text)) for form in (each, without_unseen(each) or each))
+    said = (text, *_meant(text))
+    forms = dict.fromkeys(
+        form for each in said for form in (each, without_unseen(each) or each, each.translate(_UNSEEN_BLANKS))
+    )
     return [spelled(each, known) for each in forms]
 
 
@@ -182,6 +190,11 @@ def _material(text: str, normalised: str) -> str:
     if pages(text) and not _WORD.search(normalised):
         return "".join(sign for sign in normalised if category(sign) == "So")
     return " ".join(_PAUSE.sub("", trimmed(normalised or text)).split())
+
+
+def _bare(material: str) -> str:
+    """Return what is the same for all ways to write a text; where a script has no blanks, any of them means nothing."""
+    return _GAP.sub("", bare(material))
 
 
 def _marks(keys: Keys, text: str) -> bytes:
@@ -263,7 +276,7 @@ def bury(
                 user_id=user_id,
                 space_id=space_id,
                 memory_id=memory_id,
-                digest=keys.digest("tombstone", caseless(_material(text, normalised))),
+                digest=keys.digest("tombstone", _bare(_material(text, normalised))),
                 marks_digest=_marks(keys, text),
                 simhash=to_signed(simhash64(normalised)),
                 created_at=now,

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import unicodedata
 
+from memory.texts.scripts import as_indexed
+
 _PUNCTUATION = ".,;:!?\u2026 "
 
 
@@ -16,12 +18,21 @@ def caseless(text: str) -> str:
     Texts that are alike when `folded` (`memory.texts.fingerprints`) are alike in this form. Unlike there, a text that
     stands in another stands in it in this form as well, whatever is around it: no path of an address keeps its case.
     """
+    return " ".join(unicodedata.normalize("NFKC", text).casefold().split())
+
+
+def bare(text: str) -> str:
+    """Return the form in which what was forgotten is found: texts that are alike when `caseless` are alike in it.
+
+    So are those that people take for one: without vowels that hardly anybody writes, in other digits, in letters that
+    are written for each other.
+    """
     return " ".join(without_case(text).split())
 
 
 def without_case(text: str) -> str:
-    """Return the text in NFKC and without case; white space stays."""
-    return unicodedata.normalize("NFKC", text).casefold()
+    """Return the text as `bare` does; white space stays."""
+    return as_indexed(unicodedata.normalize("NFKC", text)).casefold().replace("\u0131", "i")
 
 
 def trimmed(text: str) -> str:

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import re
 import string
-import unicodedata
 from collections.abc import Callable
 from dataclasses import dataclass, fields
 
 from memory.texts.fingerprints import without_references
+from memory.texts.scripts import WORD, compatible
 
 # Begins what stands for a mark: a letter to the patterns below, and in no language's ordinary words.
 MASK = "\u01c2"
@@ -76,8 +76,8 @@ _VERBS = {"ca": "can", "wo": "will", "sha": "shall"}
 
 
 def plain(text: str) -> str:
-    """Return the text in NFKC without links and citations, each contracted "not" written apart."""
-    straight = without_references(unicodedata.normalize("NFKC", text)).replace("\u2019", "'")
+    """Return the text `compatible`, without links and citations, each contracted "not" written apart."""
+    straight = without_references(compatible(text)).replace("\u2019", "'")
     return _CONTRACTED.sub(_apart, straight)
 
 
@@ -108,7 +108,7 @@ def _take(
 
 # --- names ---
 
-TOKEN = re.compile(r"\w+(?:[-./@]\w+)*(?:\+\+|#)?")
+TOKEN = re.compile(rf"{WORD.pattern}(?:[-./@]{WORD.pattern})*(?:\+\+|#)?")
 _CODE = re.compile(r"[\d_./@+#]|[a-z][A-Z]")  # HERON-42, snake_case, settings.py, C++, camelCase
 _SENTENCE_START = re.compile(r"(?:^|[.!?:;\n])[\s\"'*()>-]*$")
 # Words that open an English sentence, or a note in telegram style, without being anyone's name.

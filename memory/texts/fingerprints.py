@@ -18,12 +18,12 @@ from itertools import pairwise
 import numpy as np
 
 from memory.texts.addresses import ADDRESS, fold_case
+from memory.texts.scripts import WORD, compatible
 
 NEAR = 3  # the largest Hamming distance at which two texts are near-duplicates
 
 _BITS = 64
 _MASK = (1 << _BITS) - 1
-_WORD = re.compile(r"\w+")
 _MONTH = r"(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*"
 _CITATION = re.compile(
     rf"""
@@ -41,7 +41,7 @@ _PASSES = 8
 
 
 def normalise(text: str) -> str:
-    """Return the text in NFKC and lower case, without links and citations, white space folded to one space.
+    """Return the text in lower case, `compatible`, without links and citations, white space folded to one space.
 
     Idempotent. Removing one citation may leave another (`[1, [2] 3]`), so passes repeat until nothing
     changes; after eight, which only hostile nesting needs, every bracket goes, to keep the cost linear.
@@ -60,8 +60,7 @@ def without_references(text: str) -> str:
 
 
 def _pass(text: str) -> str:
-    folded = unicodedata.normalize("NFKC", text.lower())
-    return " ".join(without_references(folded).split())
+    return " ".join(without_references(compatible(text.lower())).split())
 
 
 def folded(text: str) -> str:
@@ -100,7 +99,7 @@ def simhash64(normalised: str) -> int:
     is its 8-byte BLAKE2b. Bit i is set where the features with that bit outweigh those without. A text of no
     words (emoji, punctuation) is cut at white space instead, or all of those would share one hash.
     """
-    words = _WORD.findall(normalised) or normalised.split()
+    words = WORD.findall(normalised) or normalised.split()
     if not words:
         return 0
     weights = Counter(words)

@@ -11,8 +11,9 @@ from functools import lru_cache
 from typing import Any
 from urllib.parse import unquote
 
-from memory.texts.caseless import caseless, trimmed, without_case
+from memory.texts.caseless import bare, trimmed, without_case
 from memory.texts.patterns import pattern
+from memory.texts.scripts import MARKS
 
 # A shorter text stands in so many innocent sentences that searching for it would blank the whole record: it counts
 # only where it is the whole of what was said.
@@ -20,7 +21,8 @@ SHORTEST_WITHIN = 8
 # So many texts, or words of them, are looked for one by one; more texts by what sets each apart, once for all.
 MOST_ASKED = 16
 
-_WORD = re.compile(r"[^\W_]+")
+_WORD = re.compile(rf"[^\W_]+(?:[{MARKS}]+[^\W_]*)*")
+_ASCII_WORD = re.compile(r"[^\W_]+")
 # Signs as HTML and addresses write them, which have letters and digits and are no words.
 _CODED = re.compile(
     r"&(?:amp|lt|gt|quot|apos|nbsp|#\d{2,3}|#x[0-9a-f]{2});|%(?:0[9ad]|2[0-9a-f]|3[a-f]|40|5[b-f]|60|7[b-e])",
@@ -45,9 +47,9 @@ class Needles:
     """Texts to be found in other texts and in JSON, whatever their case, Unicode form and the signs between words."""
 
     def __init__(self, texts: Iterable[str]) -> None:
-        bare = {caseless(text) for text in texts}
-        self._whole = {rest for rest in map(trimmed, bare) if len(rest) < SHORTEST_WITHIN}
-        words = {text: _wording(text) for text in bare if len(text) >= SHORTEST_WITHIN}
+        forms = {bare(text) for text in texts}
+        self._whole = {rest for rest in map(trimmed, forms) if len(rest) < SHORTEST_WITHIN}
+        words = {text: _wording(text) for text in forms if len(text) >= SHORTEST_WITHIN}
         self._within = {said for said in words.values() if len(said) >= SHORTEST_WITHIN}
         # Texts that are hardly anything but signs are looked for with their signs.
         self._signed = {_without_end(text) for text, said in words.items() if len(said) < SHORTEST_WITHIN}
@@ -61,7 +63,7 @@ class Needles:
 
     def in_text(self, text: str) -> bool:
         """Tell whether one of the texts stands in this one, or is this one if it is short."""
-        return self._is_said_by(caseless(text)) or self._is_quoted_in(text)
+        return self._is_said_by(bare(text)) or self._is_quoted_in(text)
 
     def __bool__(self) -> bool:
         """Tell whether there is any text to be found."""
@@ -72,10 +74,10 @@ class Needles:
         if text.lstrip().startswith(("{", "[")):
             with suppress(ValueError, RecursionError):
                 return self.in_value(json.loads(text))
-        return any(self._is_said_by(caseless(said)) for said in decoded(text))
+        return any(self._is_said_by(bare(said)) for said in decoded(text))
 
-    def _is_said_by(self, bare: str) -> bool:
-        return trimmed(bare) in self._whole or self._stands_in(bare)
+    def _is_said_by(self, form: str) -> bool:
+        return trimmed(form) in self._whole or self._stands_in(form)
 
     def _stands_in(self, text: str) -> bool:
         if any(needle in text for needle in self._signed):
@@ -113,7 +115,7 @@ class Needles:
 
     def in_name(self, name: str) -> bool:
         """Tell whether one of the texts stands in the name of something, which no short one is meant by."""
-        return self._stands_in(caseless(name)) or self._is_quoted_in(name)
+        return self._stands_in(bare(name)) or self._is_quoted_in(name)
 
     def pattern(self) -> str | None:
         """Return what fits every JSON that `may_be_in_json` may find one of the texts in; None for too many texts."""
@@ -133,10 +135,10 @@ class Needles:
             # JSON or an address may be coded in a value, which shows only when it is taken apart. Each line has one
             # value.
             return any(self.in_value(json.loads(value)) for value in written.split("\n"))
-        bare = caseless(_unescaped(written))
+        form = bare(_unescaped(written))
         # A short text counts only as a whole string: between the quote and the text there is nothing but white space.
-        whole = any(f'"{text}' in bare or f'" {text}' in bare for text in self._whole)
-        return whole or self._stands_in(bare)
+        whole = any(f'"{text}' in form or f'" {text}' in form for text in self._whole)
+        return whole or self._stands_in(form)
 
 
 def _wording(text: str) -> str:
@@ -145,7 +147,9 @@ def _wording(text: str) -> str:
 
 
 def _words(text: str) -> list[str]:
-    return _WORD.findall(_CODED.sub(" ", text) if "&" in text or "%" in text else text)
+    read = _CODED.sub(" ", text) if "&" in text or "%" in text else text
+    # The one finds the same as the other, and takes two thirds of its time.
+    return (_ASCII_WORD if read.isascii() else _WORD).findall(read)
 
 
 def _without_end(text: str) -> str:
@@ -188,9 +192,8 @@ def _by_inner_word(texts: Collection[str]) -> dict[str, list[str]]:
 
 
 def _inner_words(text: str) -> list[str]:
-    """Return the words of a text but one that it begins or ends with."""
-    words = _words(text)
-    return words[text[0].isalnum() : len(words) - text[-1].isalnum()]
+    """Return the words of a wording but those that it begins and ends with."""
+    return _words(text)[1:-1]
 
 
 def _rare_parts(texts: Collection[str]) -> dict[str, list[tuple[int, str]]]:

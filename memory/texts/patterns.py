@@ -1,4 +1,4 @@
-"""What PostgreSQL can look for in place of the caseless form of a text, which it cannot make."""
+"""What PostgreSQL can look for in place of the form in which forgotten texts are found, which it cannot make."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ _JAMO = range(0x1160, 0x1200)
 
 
 def pattern(words: Collection[str]) -> str | None:
-    """Return a regular expression of PostgreSQL that fits every text whose caseless form has one of the words in it.
+    """Return a regular expression of PostgreSQL that fits every text whose form `without_case` has one of the words.
 
-    It fits few others: texts with a sign in them whose form depends on what is beside it, or is more than one letter.
-    The words are in their caseless form, of letters and digits. None without a word, or where one is empty: that is
+    It fits few others: texts with a sign in them whose form depends on what is beside it, or is not one letter. The
+    words are in that form, of letters and digits. None without a word, or where one is empty: that is
     in every text.
     """
     if not words or not all(words):
@@ -48,7 +48,7 @@ def _forms() -> Mapping[str, list[str]]:
 
 @cache
 def _unsure() -> str:
-    """Return the signs that are no one sign in the caseless form, or not always the same, as ranges in brackets."""
+    """Return the signs that are no one sign in that form, or not always the same, as ranges in brackets."""
     points = [point for point in chain(*_FORMS) if _is_unsure(chr(point))]
     runs = [[point for _, point in run] for _, run in groupby(enumerate(points), lambda each: each[1] - each[0])]
     return "".join(chr(run[0]) if len(run) == 1 else f"{chr(run[0])}-{chr(run[-1])}" for run in runs)
@@ -56,7 +56,7 @@ def _unsure() -> str:
 
 def _is_unsure(sign: str) -> bool:
     form = without_case(sign)
-    if len(form) > 1 and any(each.isalnum() for each in form):
+    if not form or (len(form) > 1 and any(each.isalnum() for each in form)):
         return True
     return any(unicodedata.combining(each) or ord(each) in _JAMO or each in _seconds() for each in form)
 

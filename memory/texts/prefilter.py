@@ -6,7 +6,6 @@ Each may let pass what `memory.texts.difference.compare` keeps apart, and stops 
 from __future__ import annotations
 
 import re
-import unicodedata
 from collections.abc import Iterable
 from math import isqrt
 from typing import NamedTuple
@@ -14,6 +13,7 @@ from typing import NamedTuple
 from memory.texts.difference import FILLERS, MOST_EXTRA_WORDS, Reading
 from memory.texts.distinguishing_marks import DATE_MASK, DAYS, LOWER, MONTHS, NUMBER_MASK
 from memory.texts.fingerprints import without_references
+from memory.texts.scripts import compatible
 from memory.texts.signs import exchanged
 
 _SLOT = re.compile(rf"([0-9]+|\b(?:{'|'.join(MONTHS + DAYS)})[a-z]*\b)")
@@ -96,7 +96,7 @@ def frame(text: str) -> Frame:
     Where two have the same text and other slots, they are not one memory: they tell of other numbers or days, or in
     another order.
     """
-    plain = without_references(unicodedata.normalize("NFKC", text)).translate(LOWER)
+    plain = without_references(compatible(text)).translate(LOWER)
     parts = _SLOT.split(plain)
     slots = parts[1::2]
     # "3 May" is "May 3".

@@ -16,12 +16,26 @@ UNSPACED = re.compile(
     f"[{HAN}\u0e01-\u0e3a\u0e40-\u0e4e\u0e81-\u0ecd\u0edc-\u0edf\u1000-\u103f\u1050-\u108f\u1780-\u17d3"
     "\u3041-\u3096\u309d-\u309f\u30a1-\u30fa\u30fc-\u30ff\uac00-\ud7a3]"
 )
+# Where a word may begin and end, to Python and to PostgreSQL: anywhere beside such a script.
+BEGINS = rf"(?:(?<!\w)|(?={UNSPACED.pattern})|(?<={UNSPACED.pattern}))"
+ENDS = rf"(?:(?!\w)|(?={UNSPACED.pattern})|(?<={UNSPACED.pattern}))"
 _RUN = re.compile(f"{UNSPACED.pattern}+")
 _ALONE = re.compile(f"(?<![{HAN}])[{HAN}](?![{HAN}])")
 
-
-# Signs above and below letters are part of a word here, as "\w" does not know.
-WORD = re.compile(rf"(?:\w|{UNSPACED.pattern})+")
+# Signs above, below and beside letters, in which many scripts write their vowels and tones: parts of a word that "\w"
+# does not know. Between those of one script there may be letters.
+MARKS = (
+    "\u0300-\u036f\u0483-\u0489\u0591-\u05bd\u05bf\u05c1-\u05c2\u05c4-\u05c5\u05c7\u0610-\u061a\u064b-\u065f\u0670"
+    "\u06d6-\u06dc\u06df-\u06e8\u06ea-\u06ed\u0711-\u07f3\u0816-\u082d\u0859-\u085b\u0898-\u08e1\u08e3-\u0963"
+    "\u0981-\u09e3\u09fe-\u0a75\u0a81-\u0ae3\u0afa-\u0b63\u0b82-\u0bd7\u0c00-\u0c63\u0c81-\u0c83\u0cbc-\u0d4d"
+    "\u0d57-\u0d63\u0d81-\u0df3\u0e31-\u0e3a\u0e47-\u0e4e\u0eb1-\u0ecd\u0f18-\u0f19\u0f35\u0f37\u0f39\u0f3e-\u0f84"
+    "\u0f86-\u0fbc\u0fc6\u102b-\u103e\u1056-\u109d\u135d-\u135f\u1712-\u1734\u1752-\u17d3\u17dd\u180f-\u193b"
+    "\u1a17-\u1a1b\u1a55-\u1a7f\u1ab0-\u1b44\u1b6b-\u1b73\u1b80-\u1bf3\u1c24-\u1c37\u1cd0-\u1cd2\u1cd4-\u1dff"
+    "\u2cef-\u2cf1\u2d7f-\u2dff\u302a-\u302f\u3099-\u309a\ua66f-\ua672\ua674-\ua67d\ua69e-\ua6f1\ua802-\ua827"
+    "\ua82c\ua880-\ua8c5\ua8e0-\ua8f1\ua8ff-\ua92d\ua947-\ua953\ua980-\ua9c0\ua9e5-\uaa4d\uaa7b-\uaac1\uaaeb-\uaaef"
+    "\uaaf5-\uaaf6\uabe3-\uabea\uabec-\uabed\ufb1e\ufe20-\ufe2f"
+)
+WORD = re.compile(rf"\w+(?:[{MARKS}]+\w*)*")
 
 # Signs, letters and digits as wide as a Han character, and half as wide kana, whose voice marks stand by themselves.
 _WIDTHS: dict[int, str] = {
@@ -29,27 +43,90 @@ _WIDTHS: dict[int, str] = {
     **{half: unicodedata.normalize("NFKC", chr(half)) for half in range(0xFF61, 0xFFA0)},
     0x3000: " ",
 }
+# Letters in another shape: ligatures, those of Arabic and Hebrew as old documents have them, of mathematics, Roman
+# numerals; and figures below the line. Not those above it, which are often of a note: "Basel\u00b9".
+_SHAPED = re.compile(
+    "[\u2080-\u2089\u2102\u210a-\u2113\u2115\u2119-\u211d\u2124\u2128\u212c\u212d\u212f-\u2131\u2133\u2134\u2160-\u217f"
+    "\ufb00-\ufb06\ufb13-\ufb17\ufb20-\ufb28\ufb4f-\ufbb1\ufbd3-\ufc5d\ufc64-\ufd3d\ufd50-\ufdfb\ufe80-\ufefc"
+    "\U0001d400-\U0001d7ff]"
+)
+# What is not seen between letters: soft hyphens, joiners but for that of emoji, marks of direction.
+_UNSEEN = (
+    "\u00ad\u034f\u061c\u200b\u200c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2060\u2061\u2062\u2063\u2064\u2066\u2067"
+    "\u2068\u2069\u206a\u206b\u206c\u206d\u206e\u206f\ufeff"
+)
+_JOINER = re.compile("\u200d(?![\u2190-\u2bff\U0001f000-\U0001faff])")
+# The zeros of digits, with a sign of their own for each of the ten; and what divides numbers of Arabic ones.
+_ZEROS = (
+    "\u0660\u06f0\u07c0\u0966\u09e6\u0a66\u0ae6\u0b66\u0be6\u0c66\u0ce6\u0d66\u0de6"
+    "\u0e50\u0ed0\u0f20\u1040\u1090\u17e0\u1810"
+)
+_SAME: dict[int, str | None] = {
+    **dict.fromkeys(map(ord, _UNSEEN)),
+    **{ord(zero) + digit: str(digit) for zero in _ZEROS for digit in range(10)},
+    0x066B: ".",
+    0x066C: ",",
+    # In small letters it is an i, and two characters to most programs.
+    0x0130: "I",
+}
+# Vowels and signs for reading, which hardly anybody writes: of Hebrew, of Arabic, and the stroke that makes it longer.
+_POINTS = dict.fromkeys(
+    [
+        *range(0x0591, 0x05BE), 0x05BF, 0x05C1, 0x05C2, 0x05C4, 0x05C5, 0x05C7,
+        *range(0x0610, 0x061B), 0x0640, *range(0x064B, 0x0660), 0x0670, *range(0x06D6, 0x06DD), *range(0x06DF, 0x06E5),
+        0x06E7, 0x06E8, *range(0x06EA, 0x06EE), *range(0xFC5E, 0xFC64), *range(0xFE70, 0xFE80),
+    ]
+)  # fmt: skip
+# Letters that people write for each other: of Arabic and Persian by the keyboard, of Russian without its two dots, of
+# Hindi without its dot below; and of Greek without accents and with one sigma, as capitals are written.
+_EXCHANGED = str.maketrans(
+    "\u0622\u0623\u0625\u0671\u0649\u06cc\u06a9\u0629\u06c0\u06c1\u06d5\u0401\u0451\u03c2"
+    "\u0386\u0388\u0389\u038a\u038c\u038e\u038f\u03aa\u03ab\u03ac\u03ad\u03ae\u03af\u03cc\u03cd\u03ce\u03ca\u03cb\u0390\u03b0",
+    "\u0627\u0627\u0627\u0627\u064a\u064a\u0643\u0647\u0647\u0647\u0647\u0415\u0435\u03c3"
+    "\u0391\u0395\u0397\u0399\u039f\u03a5\u03a9\u0399\u03a5\u03b1\u03b5\u03b7\u03b9\u03bf\u03c5\u03c9\u03b9\u03c5\u03b9\u03c5",
+    "\u093c",
+)
 # What may be one with the character before it, beside marks: the vowels and ends of Korean syllables, and voice marks.
 _JOINING = re.compile("[\u1161-\u1175\u11a8-\u11c2\uff9e\uff9f]")
 
 
+def compatible(text: str) -> str:
+    """Return a text in NFKC, without what is not seen between letters, its digits as ASCII has them."""
+    return text if text.isascii() else _same(unicodedata.normalize("NFKC", text))
+
+
 def one_form(text: str) -> str:
-    """Return a text with each letter as one character where there is one, and of the common width.
+    """Return a text with each letter as one character where there is one, of the common width and shape.
 
-    The index has words so (`one_form` in SQL, in the migration that adds it); what people wrote stays as it is.
+    Without what is not seen between letters, and without the vowels of Arabic and Hebrew.
 
-    >>> one_form("cafe\u0301 \uff21\uff12 \uff76\uff9e x²")
-    'café A2 ガ x²'
+    >>> one_form("cafe\u0301 \uff21\uff12 \uff76\uff9e x² \u0663 soft\u00adly \ufb01ne")
+    'café A2 ガ x² 3 softly fine'
     """
-    return text if text.isascii() else unicodedata.normalize("NFC", text.translate(_WIDTHS))
+    if text.isascii():
+        return text
+    plain = _SHAPED.sub(lambda sign: unicodedata.normalize("NFKC", sign[0]), text).translate(_WIDTHS)
+    return _same(unicodedata.normalize("NFC", plain)).translate(_POINTS)
 
 
-def in_one_form(text: str) -> tuple[str, list[int]]:
-    """Return a text in one form, and of each place in it, and of its end, the place in the text that it comes from."""
+def as_indexed(text: str) -> str:
+    """Return a text in one form, with one letter for those that people write for each other.
+
+    The index has words so (`one_form` in SQL, in the migration that changes it); what people wrote stays as it is.
+    """
+    return text if text.isascii() else one_form(text).translate(_EXCHANGED)
+
+
+def _same(text: str) -> str:
+    return _JOINER.sub("", text.translate(_SAME)).replace("i\u0307", "i")
+
+
+def places_indexed(text: str) -> tuple[str, list[int]]:
+    """Return a text `as_indexed`, and of each place in it, and of its end, the place in the text that it comes from."""
     pieces, places, begin = [], [], 0
     while begin < len(text):
         end = end_of_letter(text, begin)
-        pieces.append(one_form(text[begin:end]))
+        pieces.append(as_indexed(text[begin:end]))
         places += [begin] * len(pieces[-1])
         begin = end
     return "".join(pieces), [*places, len(text)]

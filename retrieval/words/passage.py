@@ -7,7 +7,7 @@ import unicodedata
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
-from memory.texts.scripts import end_of_letter, in_one_form, one_form, words
+from memory.texts.scripts import as_indexed, end_of_letter, places_indexed, words
 from retrieval.words import tokens
 from retrieval.words.about import says_little
 from retrieval.words.answers import signed, unsigned
@@ -71,8 +71,8 @@ def found_in(text: str, question: str) -> list[tuple[int, int, str]]:
     >>> found_in("The cafe\u0301, I said", "Which café?")
     [(4, 9, 'caf')]
     """
-    plain, places = (text, range(len(text) + 1)) if one_form(text) == text else in_one_form(text)
-    found = _found_in(plain, one_form(question))
+    plain, places = (text, range(len(text) + 1)) if as_indexed(text) == text else places_indexed(text)
+    found = _found_in(plain, as_indexed(question))
     spans, begin, behind = [], 0, 0
     for start, end, root in found:
         # One letter may have many marks, several of which may end a word.

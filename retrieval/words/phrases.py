@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from memory.texts.scripts import UNSPACED, one_form
+from memory.texts.scripts import BEGINS, ENDS, as_indexed
 from retrieval.words.answers import COLOURED, QUOTED, unquoted
 
 
@@ -33,9 +33,9 @@ def says(text: str, phrases: Iterable[str]) -> bool:
 
 def _whole(phrase: str) -> str:
     """Return what matches a phrase that is not part of longer words, where its writing tells one word from the next."""
-    before, after = (edge.isalnum() and not UNSPACED.match(edge) for edge in (phrase[0], phrase[-1]))
-    return (r"(?<!\w)" if before else "") + re.escape(phrase) + (r"(?!\w)" if after else "")
+    before, after = phrase[0].isalnum(), phrase[-1].isalnum()
+    return (BEGINS if before else "") + re.escape(phrase) + (ENDS if after else "")
 
 
 def _folded(text: str) -> str:
-    return " ".join(one_form(text).replace(COLOURED, "").casefold().split())
+    return " ".join(as_indexed(text).replace(COLOURED, "").casefold().split())

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from memory.texts.addresses import addresses
 from memory.texts.difference import compare, differs, read
 from memory.texts.distinguishing_marks import Marks, digest_material, distinguishing
+from memory.texts.fingerprints import normalise, simhash64
 from memory.texts.prefilter import frame, may_be_one, sketch
 
 ASCII = st.text(alphabet=st.characters(max_codepoint=126), max_size=80)
@@ -86,6 +87,38 @@ PHRASES = st.lists(st.sampled_from(WORDS.split()), max_size=12).map(" ".join)
 def test_different_statements_differ(a: str, b: str, kind: str) -> None:
     assert differs(a, b) == kind
     assert differs(b, a) == kind
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("मुझे दिन पसंद है", "मुझे दान पसंद है"),
+        ("राम की किताब", "राम का किताब"),
+        ("ไม่ต้องซื้อ", "ไม้ต้องซื้อ"),
+        ("நான் பால் குடிப்பேன்", "நான் பல குடிப்பேன்"),
+        ("دَرَسَ الولد", "دَرَّسَ الولد"),
+        ("الإيجار \u0667\u0660\u0660 يورو", "الإيجار \u0667\u0665\u0660 يورو"),
+    ],
+)
+def test_a_vowel_or_tone_beside_its_letter_is_a_difference(one: str, other: str) -> None:
+    assert differs(one, other)
+    assert differs(other, one)
+    assert simhash64(normalise(one)) != simhash64(normalise(other))
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("الغرفة ٤٥٢ في الفندق", "الغرفة 452 في الفندق"),
+        ("The soft\u00adware is here", "The software is here"),
+        ("می\u200cخو\u0627\u0647م بروم", "میخواهم بروم"),
+        ("\u202bשל\u05d5ם עולם\u202c", "שלום עולם"),
+        ("İzmir güzel", "izmir güzel"),
+    ],
+)
+def test_what_is_not_seen_and_which_digits_are_written_is_none(one: str, other: str) -> None:
+    assert (differs(one, other), differs(other, one)) == (None, None)
+    assert simhash64(normalise(one)) == simhash64(normalise(other))
 
 
 ABROAD = {

@@ -186,6 +186,30 @@ def test_a_short_text_is_found_whatever_its_end(text, said):
     assert not needles.in_value({"arguments": f"{said} please"})
 
 
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("رقمي السري ٤٥٢١ هنا", "قال: رَقمي السري 4521 هنا!"),
+        ("می\u200cخو\u0627\u0647م رمزم این باشد", "(مي خواهم) میخواهم رمزم اين باشد"),
+        ("The hint is tur\u00adquoise", "so the hint is turquoise?"),
+        ("\u039f ΚΩΔΙΚΟΣ είναι γάτα", "\u03bd\u03b1\u03b9, \u03bf κωδικός είναι γάτα"),
+        ("İzmir'de gizli evim var", "dedi ki: izmir'de gizli evim var"),
+        ("मेरा पासवर्ड बिल्ली है", "(मेरा पासवर्ड बिल्ली है)"),
+    ],
+)
+@crowds
+def test_a_text_is_found_in_letters_that_people_write_for_its_own(book, crowd, text, said):
+    told = say(book, arguments={"content": said})
+    assert blanked(book, [text, *crowd]) == 1
+    assert load(book, told).arguments == BLANK
+
+
+def test_another_vowel_is_another_text(book):
+    other = say(book, arguments={"content": "मुझे दान पसंद है भाई"})
+    assert blanked(book, ["मुझे दिन पसंद है भाई"]) == 0
+    assert load(book, other).arguments != BLANK
+
+
 @crowds
 def test_a_text_of_many_is_found_whichever_it_is(book, crowd):
     texts = crowd or CROWD[:1]

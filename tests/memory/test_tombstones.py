@@ -199,6 +199,7 @@ def test_a_text_with_other_commas_and_capitals_is_refused(book, drop, said, agai
         ("The safe opens with heron", "The safe opens with he\u200bron"),
         ("The safe opens with he\u00adron", "The safe opens with heron"),
         ("The\u200bsafe\u200bopens\u200bwith\u200bheron", "The safe opens with heron"),
+        ("The safe opens with heron", "The safe\u3164opens with heron"),
         (
             "\u0645\u06cc\u200c\u062e\u0648\u0627\u0647\u0645 \u0628\u0631\u0648\u0645",
             "\u0645\u06cc\u062e\u0648\u0627\u0647\u0645 \u0628\u0631\u0648\u0645",
@@ -207,6 +208,27 @@ def test_a_text_with_other_commas_and_capitals_is_refused(book, drop, said, agai
     ],
 )
 def test_a_text_that_differs_in_what_nobody_sees_or_in_capitals_is_refused(book, drop, said, again):
+    drop(book.write(said).id)
+    assert book.write(again).refusal == "tombstone"
+
+
+@pytest.mark.parametrize(
+    ("said", "again"),
+    [
+        ("رقمي السري ٤٥٢١ لا تنسه", "رقمي السري 4521 لا تنسه"),
+        ("رقمي السري هنا لا تنسه", "رَقْمي السِّري هنا لا تنسه"),
+        ("رقمي السري هنا لا تنسه", "رقمي الســـري هنا لا تنسه"),
+        ("می\u200cخو\u0627\u0647م رمزم این باشد", "مي\u200cخو\u0627\u0647م رمزم اين باشد"),
+        ("שלום סוד שלי חתול", "שָׁלוֹם סוד שלי חתול"),
+        ("Мой секрет это ёлка в шкафу", "Мой секрет это елка в шкафу"),
+        ("\u039f ΚΩΔΙΚΟΣ είναι γάτα", "\u039f κωδικός είναι γάτα"),
+        ("İzmir'de gizli evim var", "izmir'de gizli evim var"),
+        ("Isparta'da gizli evim var", "\u0131sparta'da gizli evim var"),
+        ("パスワードは金庫の中", "パスワードは 金庫の\n中"),
+        ("我的密码是小猫", "我 的 密 码 是 小 猫"),
+    ],
+)
+def test_a_text_in_letters_that_people_write_for_its_own_is_refused(book, drop, said, again):
     drop(book.write(said).id)
     assert book.write(again).refusal == "tombstone"
 

@@ -304,6 +304,7 @@ def unspaced(runtime, new_person):
             ("旅行", {SEOUL}),
             ("計画", {SEOUL}),
         ],
+        *[("İphone", {KETTLES}), ("ｉＰｈｏｎｅを", {KETTLES})],
     ],
 )
 def test_a_word_is_found_where_nothing_parts_it_from_the_next(unspaced, words, texts):
