@@ -1,8 +1,10 @@
-"""Clients that begin a request and say no more, and clients that never hang up."""
+"""Clients that begin a request and say no more, clients that never hang up, and clients that ask again."""
 
 from __future__ import annotations
 
+import http.client
 import socket
+import time
 
 import httpx
 import pytest
@@ -17,6 +19,8 @@ HALF_A_BODY = b"POST /login HTTP/1.1\r\nHost: here\r\n" + FORM + b"Content-Lengt
 HALF_A_HEAD = b"GET /login HTTP/1.1\r\nHost:"
 # After the answer the connection is to end.
 LAST = b"GET /healthz HTTP/1.0\r\n\r\n"
+# For five seconds httpx, by which many agents ask, takes a connection that it keeps for a good one.
+KEPT = 5.0
 
 
 def test_silent_clients_do_not_keep_others_out(runtime, home, database_url) -> None:
@@ -37,3 +41,13 @@ def test_silent_clients_do_not_keep_others_out(runtime, home, database_url) -> N
             each.close()
     # Strangers can begin as many as they like.
     assert "Traceback" not in (home / "gunicorn.log").read_text()
+
+
+def test_a_client_ends_a_connection_that_it_keeps_before_the_server_does(runtime, home, database_url) -> None:
+    with serving(runtime, home, database_url) as port:
+        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=30)
+        for pause in (KEPT, 0):
+            connection.request("GET", "/healthz")
+            assert connection.getresponse().read()
+            time.sleep(pause)
+        connection.close()

@@ -54,6 +54,9 @@ LONGEST_SILENCE = 15  # seconds
 # Nor does a thread wait much longer than that in all for a client that is slower: a byte now and then is no better than
 # none.
 SLOWEST = 1_000  # bytes a second
+# How long a connection is kept on which nobody asks: longer than by any usual client or proxy, a minute at most. Whoever
+# ends it is not to be the server, as another request may be on its way there, which would be lost.
+KEPT = 75  # seconds
 # The longest that gunicorn reads; a question of `LONGEST_QUESTION` characters fits, except in scripts that an address
 # writes with nine for each. The headers hold the address of the page before.
 LONGEST_LINE, LONGEST_HEADER = 8_190, 16_380
@@ -114,6 +117,7 @@ def web(host: str, port: int, held: bool) -> None:
             "limit_request_field_size": LONGEST_HEADER,
             "timeout": 120,
             "graceful_timeout": 10,
+            "keepalive": KEPT,
             # Requests are logged by the application, with their ids.
             "accesslog": None,
             "loglevel": "warning",
