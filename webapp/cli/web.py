@@ -54,8 +54,8 @@ LONGEST_SILENCE = 15  # seconds
 # Nor does a thread wait much longer than that in all for a client that is slower: a byte now and then is no better than
 # none.
 SLOWEST = 1_000  # bytes a second
-# How long a connection is kept on which nobody asks: longer than by any usual client or proxy, a minute at most. Whoever
-# ends it is not to be the server, as another request may be on its way there, which would be lost.
+# How long a connection is kept on which nobody asks: longer than usual clients and proxies do, which is a minute at
+# most. It is not to be the server that ends it, as another request may be on its way there, which would be lost.
 KEPT = 75  # seconds
 # The longest that gunicorn reads; a question of `LONGEST_QUESTION` characters fits, except in scripts that an address
 # writes with nine for each. The headers hold the address of the page before.
