@@ -34,6 +34,7 @@ from memory.server.processes import (
     is_running,
     named_in,
     pid_in,
+    place_of,
     serves,
 )
 from memory.server.start import PID_FILE, AnyFolderServer, RecoveringError, is_starting, postmaster_info, start
@@ -93,8 +94,10 @@ class EmbeddedServer:
         except (subprocess.SubprocessError, OSError, RuntimeError, AssertionError, ValueError) as error:
             # The library asserts, without a word, that a server which runs has come up, and is not about to end.
             reason = str(error) or "it runs and is not ready, as one that waits for its last users to end"
-            # A folder that was not filled has none.
+            # A folder that was not filled has none, nor does it say what this process itself could not do.
             where = f". Its log is {self.folder / 'log'}" if (self.folder / VERSION_FILE).exists() else ""
+            if isinstance(error, OSError):
+                reason, where = f"{error.filename}: {error.strerror}", ""
             raise ServerError(f"PostgreSQL did not start in {self.folder}: {reason}{where}") from error
         # Registered after the library's own handler, so it runs before it.
         atexit.register(self._leave)
@@ -179,15 +182,11 @@ class EmbeddedServer:
 
     def _is_replaced(self) -> bool:
         """Tell whether the folder is not the one that the server works in, or worked in where it does not run."""
-        process = self._server.get_postmaster_info().process
+        process, here = self._server.get_postmaster_info().process, self._pgdata.stat()
         if process is None or not is_postgres(process.pid):
-            return not os.path.samestat(self._pgdata.stat(), self._place)
-        # By its name alone one that was deleted cannot be told from what is there now.
-        place = Path(f"/proc/{process.pid}/cwd")
-        try:
-            return not (place if place.exists() else Path(process.cwd())).samefile(self._pgdata)
-        except psutil.Error:
-            return False
+            return not os.path.samestat(here, self._place)
+        works_in = place_of(process)
+        return works_in is not None and not os.path.samestat(works_in, here)
 
     def left(self) -> bool:
         """Tell whether this process has let go of the server, which is stopped on purpose if nobody else uses it."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import signal
 import time
 from collections.abc import Iterable, Iterator
@@ -95,6 +96,18 @@ def _orphans(folder: Path) -> Iterator[psutil.Process]:
             is_orphan = is_postgres(process.pid) and not is_postgres(process.ppid())
             if is_orphan and str(folder) not in process.cmdline() and _works_in(process, folder):
                 yield process
+
+
+def place_of(process: psutil.Process) -> os.stat_result | None:
+    """Return the folder that a process works in; None where that is not told, as of one that is about to have ended."""
+    # By its name alone one that was deleted cannot be told from what is there now.
+    with contextlib.suppress(OSError):
+        return os.stat(f"/proc/{process.pid}/cwd")
+    try:
+        name = process.cwd()
+    except psutil.Error:
+        return None
+    return os.stat(name) if name else None
 
 
 def _works_in(process: psutil.Process, folder: Path) -> bool:

