@@ -97,6 +97,11 @@ class Backfill:
         # Users whose rows nobody can queue, as they have no model. They get one by a setting or by the next sweep.
         self._without_model: frozenset[UUID] = frozenset()
         self._ending = threading.Event()
+        self._moves = True
+
+    def keep_models(self) -> None:
+        """Leave everybody with the model that they have: whoever runs one command may not know which the server has."""
+        self._moves = False
 
     def end_with(self, ending: threading.Event) -> None:
         """Let every run end once this is set, with what it has not embedded given back as it was."""
@@ -130,6 +135,8 @@ class Backfill:
 
     def _reconcile(self, user_id: UUID) -> None:
         with user_session(self._sessions, user_id) as session:
+            if not self._moves and user_models(session, user_id):
+                return
             try:
                 reconcile(session, user_id, self._providers.target(session, user_id), now=self._clock())
             except EmbeddingError as error:

@@ -306,6 +306,14 @@ def test_backfill_embeds_what_waits(run, client, ada):
     assert "\n0 read for names and tags" in said
 
 
+def test_backfill_moves_nobody_to_the_model_of_its_own_environment(run, client, ada):
+    client.post("/v1/memory/entries", json={"text": "The kiln reaches cone ten by noon"}, headers=ada.headers)
+    run("backfill")
+    with running() as endpoint:
+        done = run("backfill", COMMONPLACE_LLAMACPP_URL=endpoint.url)
+    assert done.stdout.startswith("0 embedded, 0 waiting"), done.stdout
+
+
 def test_what_could_not_be_embedded_is_told_and_tried_again_when_asked_for(run, fresh_database):
     away = {**QUICK, "DATABASE_URL": fresh_database}
     assert run("migrate", **away).returncode == 0

@@ -28,9 +28,12 @@ from webapp.cli.running import migrated_runtime
 def backfill(index: bool, retry_failed: bool, enrich: bool, extract: bool) -> None:
     """Embed everything that waits, and read it for names, tags and facts, with progress bars.
 
+    Each user's model stays what it is: it is a server, set to another one, that moves them there.
+
     Exits with 1 if something could not be embedded.
     """
     runtime = migrated_runtime(serves=False)
+    runtime.backfill.keep_models()
     if retry_failed:
         retry_failed_of_all(runtime.sessions, utc_now())
     done = _embed(runtime)
