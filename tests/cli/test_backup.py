@@ -20,9 +20,11 @@ import psycopg
 import pytest
 from secrets_of_tests import SECRET
 
+from memory.errors import BackupError
 from memory.keys import Keys
 from memory.server.embedded import EmbeddedServer, server_account
 from memory.storage.database import from_owner_url
+from webapp.cli.backup import backup
 
 pytestmark = pytest.mark.slow
 
@@ -174,6 +176,16 @@ def test_a_folder_that_cannot_become_a_backup_is_refused_in_one_line(back_up, ho
     assert line.startswith("Error: " + said.format(home=home, place=place))
     assert names(place) == []
     assert not (home / "backup").exists()
+
+
+def test_a_server_that_has_no_room_to_write_ahead_is_left_alone(home, place, monkeypatch):
+    monkeypatch.setenv("COMMONPLACE_HOME", str(home))
+    for each in OURS:
+        monkeypatch.delenv(each, raising=False)
+    monkeypatch.setattr("webapp.cli.backup.WRITTEN_AHEAD", 2**63)
+    with pytest.raises(BackupError, match=f"^{home} has room for "):
+        backup.callback(place / "whole", None, None, False)
+    assert names(place) == []
 
 
 def test_where_there_is_no_database_none_is_made(back_up, place):

@@ -28,6 +28,9 @@ KEY = "secret.key"
 FOLDERS = ("models", runs.FOLDER, bench_record.FOLDER)
 # What MLflow writes while a run is logged; it is made of the runs, which are files.
 _MADE_AGAIN = shutil.ignore_patterns("mlflow*")
+# For a backup the server begins new files of what it writes ahead, of 16 MiB each. Without room for them it ends, and
+# on a disk that is full no other starts.
+WRITTEN_AHEAD = 4 * 16 * 1024 * 1024
 # How a backup is called among others.
 _NAMES = re.compile(r"commonplace-\d{8}T\d{6}Z")
 _STAMP = "commonplace-%Y%m%dT%H%M%SZ"
@@ -105,6 +108,7 @@ def _place(home: Path, folder: Path) -> Path:
 def _back_up(store: Store, folder: Path) -> None:
     began, home, server, left = time.monotonic(), store.settings.home, store.server, is_left(folder)
     assert server is not None
+    _check_room(WRITTEN_AHEAD, home)
     _check_room(base_backup.size(server), folder.parent)
     with unfinished(folder) as (partial, held):
         if left:
