@@ -126,6 +126,12 @@ def test_a_server_that_embeds_nothing_is_not_told_to_run_a_worker(desk, ada, mon
     assert [[sign in each for sign in signs] for each in (as_it_is, page)] == [[True, False], [False, True]]
 
 
+def test_a_disk_that_is_nearly_full_is_told(desk, monkeypatch):
+    assert "MiB left" not in desk.get("/admin").text
+    monkeypatch.setattr("webapp.pages.admin.LEAST_FREE", 2**63)
+    assert "MiB left. Once it is full nothing is stored any more: make room." in desk.get("/admin").text
+
+
 def test_what_failed_is_tried_again_for_everybody(desk, ada):
     stored(ada, "Ada keeps bees on the roof")
     ada.embed()

@@ -29,10 +29,14 @@ from memory.storage.schema_revision import NEWER, current_revision, head_revisio
 from tasks.runtime import Runtime, build
 from webapp.cli.wiring import ANOTHER_KEY, USE_IT, has_key, has_role, refuses_password, unread_variables
 from webapp.demo_login import EMAIL, known_admin
+from webapp.disk import LEAST_FREE
 
-LEAST_FREE = 500 * 1024 * 1024
 # Nothing is looked at for longer, as where another program holds a table.
 LONGEST_LOOK = 30.0  # seconds
+_READ_ONLY = (
+    "its file system is mounted read-only, as the system does by itself with a disk that fails: read the system's log, "
+    "save what is there, and mount it to be written"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +74,8 @@ def examine() -> Iterator[Finding]:
         yield Finding("settings", False, str(error), "Correct the environment variable; the README lists them all.")
         return
     yield Finding("settings", True, "every setting can be read")
-    yield _folder(settings)
+    folder = _folder(settings)
+    yield folder
     try:
         runtime = build(settings, limit=LONGEST_LOOK)
     except ServerFolderError as error:
@@ -79,7 +84,9 @@ def examine() -> Iterator[Finding]:
     except (ServerError, SQLAlchemyError) as error:
         # There is no advice to remove anything: each start finds what a dead server has left.
         full = shutil.disk_usage(settings.home).free < LEAST_FREE
-        advice = "Make room on the disk, and look again." if full else "Read the log that is named."
+        advice = "Read the log that is named." if folder.well else folder.advice
+        if full:
+            advice = "Make room on the disk, and look again."
         yield Finding("database", False, str(error), advice)
         return
     for look in _LOOKS:
@@ -103,7 +110,9 @@ def _folder(settings: Settings) -> Finding:
     free = shutil.disk_usage(settings.home).free
     says = f"{settings.home}, {free // 1024**2} MiB free"
     if not os.access(settings.home, os.W_OK):
-        return Finding("data folder", False, says, "It cannot be written to: change its owner or COMMONPLACE_HOME.")
+        is_read_only = os.statvfs(settings.home).f_flag & os.ST_RDONLY
+        advice = _READ_ONLY if is_read_only else "change its owner or COMMONPLACE_HOME"
+        return Finding("data folder", False, says, f"It cannot be written to: {advice}.")
     return Finding("data folder", free >= LEAST_FREE, says, "The disk is nearly full.")
 
 

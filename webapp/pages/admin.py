@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from http import HTTPStatus
 from typing import Any
 from uuid import UUID
@@ -17,6 +18,7 @@ from memory.record.telemetry import COUNTED
 from tasks.app import depth
 from tasks.embedding import fill, nudge
 from webapp.context import credential, runtime, session, utc_now
+from webapp.disk import LEAST_FREE
 from webapp.htmx import render
 from webapp.owner import as_owner, change_role, let_in, retry_one
 from webapp.pages.visitor import guarded
@@ -159,7 +161,7 @@ def _state(owner: Session) -> dict[str, Any]:
     told = request.args.get("told", 0, type=int)
     known = {"told": told, "counted": COUNTED.values(), "queue": depth(), "provider": _provider()}
     embeds, reads = runtime().providers.embeds_for_all, runtime().settings.enrichment
-    alerts = [*alerts_of(numbers, embeds=embeds, reads=reads), *_of_reader()]
+    alerts = [*alerts_of(numbers, embeds=embeds, reads=reads), *_of_reader(), *_of_disk()]
     return {"numbers": numbers, "alerts": alerts, **known}
 
 
@@ -172,6 +174,13 @@ def _of_reader() -> list[str]:
         f"Asked {when}, the language model failed: {failure.error}. Rules and extracts stand in for it. "
         "The command “commonplace doctor” asks it again."
     ]
+
+
+def _of_disk() -> list[str]:
+    home = runtime().settings.home
+    free = shutil.disk_usage(home).free
+    left = f"The disk of {home} has {free // 1024**2} MiB left. Once it is full nothing is stored any more: make room."
+    return [left] if free < LEAST_FREE else []
 
 
 def alerts_of(numbers: dict[str, Any], *, embeds: bool = True, reads: bool = True) -> list[str]:
