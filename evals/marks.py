@@ -24,7 +24,7 @@ def read(session: Session, user_id: UUID, *, keys: Keys, now: datetime) -> tuple
     memories that no search looks at any more, being archived or expired, are left out; a question that has no other
     counts as one without evidence. Ids of questions are keyed digests, so that what is kept of a run says nothing.
     """
-    searched = (Memory.status == "active") & (Memory.expires_at.is_(None) | (Memory.expires_at > now))
+    searched = (Memory.status == "active") & Memory.unexpired(now)
     rows = session.execute(
         select(RecallMark.question, Memory.space_id, Memory.id, searched)
         .join(Memory, (Memory.user_id == RecallMark.user_id) & (Memory.id == RecallMark.memory_id))

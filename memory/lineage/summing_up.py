@@ -63,9 +63,8 @@ def summed_up(session: Session, memory: Memory, now: datetime) -> tuple[Sequence
     named = set(sources_of(memory))
     naming = select(func.memories_from(str(memory.id), None))
     mine = (Memory.user_id == memory.user_id, Memory.id != memory.id)
-    alive = or_(Memory.expires_at.is_(None), Memory.expires_at > now)
     told = or_(among(Memory.id, named), Memory.id.in_(naming) & (Memory.type == "summary"))
-    rows = select(Memory).where(*mine, alive, told).order_by(Memory.created_at, Memory.id)
+    rows = select(Memory).where(*mine, Memory.unexpired(now), told).order_by(Memory.created_at, Memory.id)
     found = session.scalars(rows).all()
     word = str(memory.id)
     summaries = [each for each in found if each.type == "summary" and word in each.source_ids]

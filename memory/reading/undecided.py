@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import Select, func, or_, select, tuple_
+from sqlalchemy import Select, func, select, tuple_
 from sqlalchemy.orm import Session, aliased
 
 from memory.cursors import check_limit, from_cursor, to_cursor
@@ -83,7 +83,7 @@ def _pairs(
         .where(PossibleUpdate.user_id == user_id, Space.slug.not_in(outside))
     )
     for each in (stored, other):
-        statement = statement.where(each.status == "active", or_(each.expires_at.is_(None), each.expires_at > now))
+        statement = statement.where(each.status == "active", each.unexpired(now))
     return statement.where(stored.space_id == space_id) if space_id is not None else statement
 
 

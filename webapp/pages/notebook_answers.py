@@ -55,7 +55,7 @@ def texts_of(ids: Collection[UUID]) -> Texts:
     placed = (Space.user_id == Memory.user_id) & (Space.id == Memory.space_id)
     statement = select(Memory, Space.slug).join(Space, placed).where(Memory.user_id == user_id, Memory.id.in_(ids))
     rows = session().execute(statement).all()
-    memories = [each for each, _ in rows if each.expires_at is None or each.expires_at > now]
+    memories = [each for each, _ in rows if not each.has_expired(now)]
     spaces = {each.id: slug for each, slug in rows}
     closed = {space.id for space in closed_spaces()}
     hidden = frozenset(each.id for each in memories if each.space_id in closed)
