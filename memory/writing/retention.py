@@ -5,7 +5,7 @@ A space may want it summed up before. That is done once a month, or there would 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from uuid import UUID
@@ -14,7 +14,7 @@ from sqlalchemy import select, text, update
 from sqlalchemy.orm import Session
 
 from memory.drafts.drafts import Draft
-from memory.ids import among
+from memory.ids import among, first_id
 from memory.keys import Keys
 from memory.models import Memory, Space, Theme
 from memory.record.journal import record
@@ -97,13 +97,13 @@ def age_out(
     space = _keeping(session, user_id, space_id)
     if space is None:
         return Aged((), None)
-    old, aged = _old(session, space, now, after or _first_id(None), most)
+    old, aged = _old(session, space, now, after, most)
     _archive(session, space, aged, now)
     return Aged(aged, old[-1] if len(old) == most else None)
 
 
 def aging(session: Session, user_id: UUID, space_id: UUID, *, now: datetime) -> Sequence[Aging] | None:
-    """Return what is to be archived in a space that wants it summed up before; None where it does not.
+    """Return what is to be archived, the oldest first, in a space that wants it summed up before; None in others.
 
     Nothing while the oldest of it is due for less than `SUMMED_UP_EVERY`, and there is not more than is done at once.
     """
@@ -112,15 +112,20 @@ def aging(session: Session, user_id: UUID, space_id: UUID, *, now: datetime) -> 
         return None
     if not space.retention_days or not space.memory_enabled:
         return ()
-    old, aged = _old(session, space, now, _first_id(None), MOST_SUMMED_UP)
-    columns = (Memory.version, Memory.text, Memory.tags, Theme.slug, Memory.importance, Memory.created_at)
-    themed = (Theme.user_id == Memory.user_id) & (Theme.id == Memory.theme_id)
-    rows = select(Memory.id, *columns, Memory.updated_at).outerjoin(Theme, themed)
-    found = session.execute(rows.where(Memory.user_id == user_id, among(Memory.id, aged)).order_by(Memory.id)).all()
-    memories = [Aging(*row) for row in found]
+    old, aged = _old(session, space, now, None, MOST_SUMMED_UP)
+    memories = read_aging(session, user_id, aged)
     due = now - timedelta(days=space.retention_days) - SUMMED_UP_EVERY
     is_time = len(old) == MOST_SUMMED_UP or any(each.updated_at < due for each in memories)
     return memories if is_time else ()
+
+
+def read_aging(session: Session, user_id: UUID, ids: Iterable[UUID]) -> Sequence[Aging]:
+    """Return memories as they are by now, the oldest first; those that are not there are left out."""
+    columns = (Memory.id, Memory.version, Memory.text, Memory.tags, Theme.slug, Memory.importance)
+    themed = (Theme.user_id == Memory.user_id) & (Theme.id == Memory.theme_id)
+    mine = (Memory.user_id == user_id, among(Memory.id, ids))
+    rows = select(*columns, Memory.created_at, Memory.updated_at).outerjoin(Theme, themed).where(*mine)
+    return [Aging(*row) for row in session.execute(rows.order_by(Memory.created_at, Memory.id))]
 
 
 def put_away(
@@ -173,12 +178,12 @@ def _keeping(session: Session, user_id: UUID, space_id: UUID) -> Space | None:
 
 
 def _old(
-    session: Session, space: Space, now: datetime, after: UUID, most: int
+    session: Session, space: Space, now: datetime, after: UUID | None, most: int
 ) -> tuple[Sequence[UUID], Sequence[UUID]]:
     """Return the first memories that are older than their space keeps them, and those of them that nobody wanted."""
     since = now - timedelta(days=space.retention_days)
     # Without an end the database would read the space to its end, once an hour, for what it has of the last days.
-    reach = {"after": after, "before": _first_id(since)}
+    reach = {"after": after or UUID(int=0), "before": first_id(since)}
     scope = {"user_id": space.user_id, "space_id": space.id, "since": since, "most": most, **reach}
     old = session.scalars(_OLD, scope).all()
     return old, _unwanted(session, space.user_id, old, since)
@@ -196,9 +201,3 @@ def _archive(session: Session, space: Space, ids: Sequence[UUID], now: datetime)
     run_unsynchronised(session, mine.values(status="archived", updated_at=now))
     details = {"space": space.slug, "retention_days": space.retention_days, "ids": [str(each) for each in ids]}
     record(session, space.user_id, "memory.aged_out", actor="system", now=now, count=len(ids), details=details)
-
-
-def _first_id(moment: datetime | None) -> UUID:
-    """Return what no id is below that was made at this moment or later; None stands for the beginning."""
-    milliseconds = max(0, int(moment.timestamp() * 1000)) if moment is not None else 0
-    return UUID(int=milliseconds << 80)

@@ -7,18 +7,17 @@ from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
 
-from sqlalchemy import select, text
+from sqlalchemy import text
 from sqlalchemy.orm import Session
 
 from memory.errors import DomainError
-from memory.ids import among
 from memory.keys import Keys
 from memory.lineage.summing_up import sources_of
-from memory.models import Memory, Space, Theme
+from memory.models import Memory, Space
 from memory.record.journal import record
 from memory.spaces.spaces import lock_space_of
 from memory.writing.edit import update
-from memory.writing.retention import Aging
+from memory.writing.retention import Aging, read_aging
 
 _OUTDATED = text("SELECT user_id, memory_id FROM outdated_roll_ups()")
 
@@ -50,11 +49,7 @@ def roll_up_of(session: Session, user_id: UUID, memory_id: UUID) -> RollUp | Non
     summary = session.get(Memory, (user_id, memory_id))
     if summary is None:
         return None
-    columns = (Memory.id, Memory.version, Memory.text, Memory.tags, Theme.slug, Memory.importance)
-    themed = (Theme.user_id == Memory.user_id) & (Theme.id == Memory.theme_id)
-    mine = (Memory.user_id == user_id, among(Memory.id, sources_of(summary)))
-    rows = select(*columns, Memory.created_at, Memory.updated_at).outerjoin(Theme, themed).where(*mine)
-    sources = [Aging(*row) for row in session.execute(rows.order_by(Memory.created_at, Memory.id))]
+    sources = read_aging(session, user_id, sources_of(summary))
     space = session.get_one(Space, (user_id, summary.space_id))
     return RollUp(summary.id, summary.version, summary.text, sources, space.incognito_default) if sources else None
 
