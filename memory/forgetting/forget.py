@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from uuid import UUID
 
-from sqlalchemy import ARRAY, LargeBinary, any_, cast, delete, insert, select, update
+from sqlalchemy import LargeBinary, delete, insert, select, update
 from sqlalchemy.orm import Session
 
 from memory.embedding.cache import drop_cached
@@ -172,7 +172,7 @@ def find_twins(
         select(Memory).where(
             Memory.user_id == user_id,
             Memory.space_id == space_id,
-            Memory.text_digest == any_(cast(list(digests), ARRAY(LargeBinary))),
+            among(Memory.text_digest, digests, LargeBinary),
             Memory.status == "active",
             ~among(Memory.id, beside),
         )

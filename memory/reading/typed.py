@@ -30,6 +30,7 @@ from sqlalchemy import (
 from sqlalchemy.dialects.postgresql import ARRAY, REGCONFIG
 from sqlalchemy.orm import Session
 
+from memory.ids import among
 from memory.models import Memory, Posting, Space
 from memory.texts.scripts import UNSPACED, as_indexed
 from memory.texts.scripts import words as words_of
@@ -90,16 +91,16 @@ def typed(session: Session, user_id: UUID, words: str, *, active_only: bool) -> 
     if not ids and chunks:
         found = select(Memory.id).where(*mine, read).correlate(None)
         ids = session.scalars(found.limit(FEW + 1)).all()
-    among = Memory.id == any_(cast(list(ids), ARRAY(Uuid)))
+    having = among(Memory.id, ids)
     if many := len(ids) > FEW:
         # `IS TRUE` makes PostgreSQL look up the ids once and keep them in a hash, whatever the planner knows of tables
         # that were just filled; as a join they might be looked up for every row.
-        among = Memory.id.in_(found).is_(True)
+        having = Memory.id.in_(found).is_(True)
     if active_only:
-        return Typed(among, many)
+        return Typed(having, many)
     # The index holds what is active; the rest is read.
     rest = and_(Memory.status != "active", read)
-    return Typed(or_(among, rest), many)
+    return Typed(or_(having, rest), many)
 
 
 def _signs(chunk: str) -> Iterator[str]:

@@ -13,7 +13,7 @@ from unicodedata import category
 from urllib.parse import unquote
 from uuid import UUID
 
-from sqlalchemy import ARRAY, ColumnElement, Integer, LargeBinary, any_, cast, delete, func, insert, or_, select
+from sqlalchemy import ColumnElement, Integer, LargeBinary, delete, func, insert, or_, select
 from sqlalchemy.orm import Session
 
 from memory.drafts.drafts import without_unseen
@@ -316,11 +316,8 @@ def _said_by_others(
         Memory.unexpired(now),
         ~among(Memory.id, buried),
         or_(
-            Memory.text_digest == any_(cast(list(digests), ARRAY(LargeBinary))),
-            *(
-                column == any_(cast(list(set(one)), ARRAY(Integer)))
-                for column, one in zip(columns, per_band, strict=False)
-            ),
+            among(Memory.text_digest, digests, LargeBinary),
+            *(among(column, set(one), Integer) for column, one in zip(columns, per_band, strict=False)),
         ),
     )
     graves = Graveyard(stones, keys)
