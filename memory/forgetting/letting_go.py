@@ -11,7 +11,7 @@ from sqlalchemy.orm import Session
 from memory.forgetting.purge import purge_forgotten
 from memory.keys import Keys
 from memory.models import Forgotten
-from memory.reading.browse import Source, find_source
+from memory.reading.browse import Source, find_sources
 from memory.record.journal import record
 from memory.redaction.forgotten_rows import went_with
 
@@ -28,5 +28,6 @@ def let_go(session: Session, user_id: UUID, memory_id: UUID, *, keys: Keys, now:
     for each in rows:
         record(session, user_id, "memory.let_go", actor=actor, now=now, subject_id=each)
     session.flush()
-    message_id = rows[memory_id]["source_message_id"]
-    return find_source(session, user_id, UUID(message_id)) if message_id else None
+    said = rows[memory_id]["source_message_id"]
+    message_id = UUID(said) if said else None
+    return find_sources(session, user_id, {message_id} - {None}).get(message_id)

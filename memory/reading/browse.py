@@ -225,12 +225,6 @@ def get_entry(session: Session, user_id: UUID, memory_id: UUID, *, now: datetime
     return _with_origins(session, user_id, [_to_entry(row)])[0] if row else None
 
 
-def find_source(session: Session, user_id: UUID, message_id: UUID) -> Source | None:
-    """Return where a message is, None when there is none."""
-    row = session.execute(_sources(user_id, {message_id})).one_or_none()
-    return Source(*row) if row else None
-
-
 # The title of a conversation is told only where the conversation is in the memory's own space.
 _TOLD = """
 SELECT m.id, m.source_message, nullif(c.title, '')
@@ -252,15 +246,14 @@ def where_said(session: Session, user_id: UUID, ids: Sequence[UUID]) -> dict[UUI
 
 def find_sources(session: Session, user_id: UUID, message_ids: Collection[UUID | None]) -> Mapping[UUID | None, Source]:
     """Return by their ids where messages are; those that are not there are not in it."""
-    return {row.id: Source(*row) for row in session.execute(_sources(user_id, message_ids))} if message_ids else {}
-
-
-def _sources(user_id: UUID, ids: Collection[UUID | None]) -> Select[*tuple[Any, ...]]:
-    return (
+    if not message_ids:
+        return {}
+    rows = session.execute(
         select(Message.id, Message.conversation_id, Message.sequence, Conversation.space_id)
         .join(Conversation, (Conversation.user_id == Message.user_id) & (Conversation.id == Message.conversation_id))
-        .where(Message.user_id == user_id, Message.id.in_(ids))
+        .where(Message.user_id == user_id, Message.id.in_(message_ids))
     )
+    return {row.id: Source(*row) for row in rows}
 
 
 def possible_updates(session: Session, user_id: UUID, memory_id: UUID) -> Sequence[tuple[PossibleUpdate, Memory]]:
