@@ -36,17 +36,22 @@ def settle_update(
     if keep not in CHOICES:
         raise InvalidError("keep", f"must be one of {', '.join(CHOICES)}")
     lock_space_of(session, get_memory(session, user_id, memory_id), other_id)
-    ends = ((memory_id, other_id), (other_id, memory_id))
-    links = [link for pair in ends if (link := session.get(PossibleUpdate, (user_id, *pair))) is not None]
-    if not links:
+    if not _unlink(session, user_id, memory_id, other_id):
         raise NotFoundError("there is nothing to decide between these memories")
-    for link in links:
-        session.delete(link)
     if keep != "both":
         winner, loser = (memory_id, other_id) if keep == "this" else (other_id, memory_id)
         update(session, user_id, winner, {"supersedes": loser}, keys=keys, now=now, actor=actor)
     details = {"other": str(other_id), "keep": CHOICES.index(keep)}
     record(session, user_id, "memory.update_settled", actor=actor, now=now, subject_id=memory_id, details=details)
+
+
+def _unlink(session: Session, user_id: UUID, one: UUID, other: UUID) -> bool:
+    """Let two memories be no possible updates of one another; tells whether one of them was."""
+    ends = ((one, other), (other, one))
+    links = [link for pair in ends if (link := session.get(PossibleUpdate, (user_id, *pair))) is not None]
+    for link in links:
+        session.delete(link)
+    return bool(links)
 
 
 def replace(
@@ -60,9 +65,7 @@ def replace(
     lock_space_of(session, memory, older_id)
     if memory.supersedes is not None or {memory.status, older.status} != {"active"}:
         raise ConflictError("one of these memories replaces another, or is replaced, already")
-    for pair in ((memory_id, older_id), (older_id, memory_id)):
-        if (link := session.get(PossibleUpdate, (user_id, *pair))) is not None:
-            session.delete(link)
+    _unlink(session, user_id, memory_id, older_id)
     update(session, user_id, memory_id, {"supersedes": older_id}, keys=keys, now=now, actor=actor)
 
 
