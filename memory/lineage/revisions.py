@@ -66,17 +66,6 @@ def content_of(session: Session, memory: Memory) -> Content:
 
 
 def keep(
-    session: Session, memory: Memory, before: Content, *, now: datetime, actor: str, restored: int | None = None
-) -> Revision | None:
-    """Keep what a memory said before it was changed, where it does not say the same now.
-
-    The caller has locked the memory. Of more than 100 versions the oldest go.
-    """
-    kept = keep_all(session, memory.user_id, [(memory, before)], now=now, actor=actor, restored=restored)
-    return kept[0] if kept else None
-
-
-def keep_all(
     session: Session,
     user_id: UUID,
     changed: Sequence[tuple[Memory, Content]],
@@ -84,8 +73,11 @@ def keep_all(
     now: datetime,
     actor: str,
     restored: int | None = None,
-) -> Sequence[Revision]:
-    """Keep what memories said before they were changed, as `keep` does; returns the versions."""
+) -> None:
+    """Keep what memories said before they were changed, where they do not say the same now.
+
+    The caller has locked the memories. Of more than 100 versions of one the oldest go.
+    """
     kept = []
     numbers = _numbers(session, user_id, [memory.id for memory, _ in changed])
     for memory, before in changed:
@@ -109,7 +101,6 @@ def keep_all(
             old = (*_of(user_id, [memory.id]), Revision.number <= number - MOST_KEPT)
             run_unsynchronised(session, delete(Revision).where(*old))
     session.add_all(kept)
-    return kept
 
 
 def _numbers(session: Session, user_id: UUID, memory_ids: Collection[UUID]) -> Mapping[UUID, int]:
@@ -117,10 +108,6 @@ def _numbers(session: Session, user_id: UUID, memory_ids: Collection[UUID]) -> M
     last = select(Revision.memory_id, func.max(Revision.number).label("last")).where(*_of(user_id, memory_ids))
     found = {row.memory_id: row.last for row in session.execute(last.group_by(Revision.memory_id))}
     return {memory_id: found.get(memory_id, 0) + 1 for memory_id in memory_ids}
-
-
-def _current(session: Session, user_id: UUID, memory_id: UUID) -> int:
-    return _numbers(session, user_id, [memory_id])[memory_id]
 
 
 def _of(user_id: UUID, memory_ids: Collection[UUID]) -> tuple[Any, ...]:
@@ -141,7 +128,7 @@ def list_revisions(
     found = session.scalars(statement.order_by(Revision.number.desc()).limit(limit + 1)).all()
     shown = found[:limit]
     further = shown[-1].number if len(found) > limit else None
-    return History(shown, further, _current(session, user_id, memory_id))
+    return History(shown, further, _numbers(session, user_id, [memory_id])[memory_id])
 
 
 def get_revision(session: Session, user_id: UUID, memory_id: UUID, number: int) -> Revision:

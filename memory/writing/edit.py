@@ -9,7 +9,7 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import select
+from sqlalchemy import ColumnElement, select
 from sqlalchemy.orm import Session
 
 from memory.drafts.drafts import Draft, check_status
@@ -20,7 +20,7 @@ from memory.errors import ConflictError, InvalidError, RefusedError
 from memory.forgetting.forget import UNDO_WINDOW, find_twin
 from memory.ids import among
 from memory.keys import Keys
-from memory.lineage.revisions import VERSIONED, content_of, get_revision, keep, keep_all, to_bring_back
+from memory.lineage.revisions import VERSIONED, content_of, get_revision, keep, to_bring_back
 from memory.lineage.succession import reaches
 from memory.models import AuditEvent, Memory, Space
 from memory.reading.browse import get_memory
@@ -212,7 +212,7 @@ def update(
     woken = _woken(memory, plan)
     before, were, was = content_of(session, memory), _values(memory, changes), memory.status
     told = _carry_out(session, space, memory, plan, keys, now=now, actor=actor)
-    keep(session, memory, before, now=now, actor=actor, restored=restored)
+    keep(session, user_id, [(memory, before)], now=now, actor=actor, restored=restored)
     details = {"fields": _differing(memory, were), **told, **({"restored": restored} if restored is not None else {})}
     if was == "superseded" != memory.status:
         # Recorded, so that an undo leaves the memory superseded again, and not archived.
@@ -232,7 +232,7 @@ def retag(
     checked = [(memory, list(_checked(memory, {"tags": tags}).tags)) for memory, tags in tagged]
     before = [(memory, content_of(session, memory)) for memory, _ in checked]
     set_each(session, user_id, [(memory, {"tags": tags}) for memory, tags in checked], updated_at=now)
-    keep_all(session, user_id, before, now=now, actor=actor)
+    keep(session, user_id, before, now=now, actor=actor)
     for memory, _ in checked:
         details = {"fields": ["tags"]}
         record(session, user_id, "memory.updated", actor=actor, now=now, subject_id=memory.id, details=details)
@@ -300,18 +300,15 @@ def _gained_by_saving(session: Session, space: Space, memory: Memory, changes: M
         return {}
     if saved:
         return {"gained": min(1.0, memory.importance + 0.5) - memory.importance}
-    last = (
-        select(AuditEvent.details["gained"].as_float())
-        .where(
-            AuditEvent.user_id == memory.user_id,
-            AuditEvent.subject_id == memory.id,
-            AuditEvent.action == "memory.updated",
-            AuditEvent.details.has_key("gained"),
-        )
-        .order_by(AuditEvent.created_at.desc(), AuditEvent.id.desc())
-    )
-    had = session.scalar(last.limit(1)) or 0.0
+    had = _last_update(session, memory, AuditEvent.details.has_key("gained")).get("gained", 0.0)
     return {"gained": -had} if had > 0 else {}
+
+
+def _last_update(session: Session, memory: Memory, telling: ColumnElement[bool]) -> Mapping[str, Any]:
+    """Return the details of the last change of a memory among those whose record is `telling`; none without one."""
+    mine = (AuditEvent.user_id == memory.user_id, AuditEvent.subject_id == memory.id)
+    told = select(AuditEvent.details).where(*mine, AuditEvent.action == "memory.updated", telling)
+    return session.scalar(told.order_by(AuditEvent.created_at.desc(), AuditEvent.id.desc()).limit(1)) or {}
 
 
 def _values(memory: Memory, names: Iterable[str]) -> dict[str, Any]:
@@ -426,17 +423,8 @@ def _freed(session: Session, memory: Memory) -> _Freed | None:
     )
     if session.scalar(others.limit(1)) is not None:
         return None
-    was = (
-        select(AuditEvent.details["was"].astext)
-        .where(
-            AuditEvent.user_id == memory.user_id,
-            AuditEvent.subject_id == memory.id,
-            AuditEvent.action == "memory.updated",
-            AuditEvent.details["older"].astext == str(older.id),
-        )
-        .order_by(AuditEvent.created_at.desc(), AuditEvent.id.desc())
-    )
-    return _Freed(older, "archived" if session.scalar(was.limit(1)) == "archived" else "active")
+    was = _last_update(session, memory, AuditEvent.details["older"].astext == str(older.id)).get("was")
+    return _Freed(older, "archived" if was == "archived" else "active")
 
 
 def _link(memory: Memory, plan: _Plan, now: datetime) -> dict[str, Any]:
