@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Literal
 from uuid import UUID
 
@@ -34,7 +34,7 @@ class Trace:
     repeat_count: int = 0
     pinned: bool = False
     trimmed: tuple[UUID, ...] = ()
-    possible_update_of: tuple[UUID, ...] = field(default=())
+    possible_update_of: tuple[UUID, ...] = ()
     # What kinds of credentials the text seems to hold.
     credentials: tuple[str, ...] = ()
 
