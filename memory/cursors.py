@@ -18,8 +18,14 @@ def check_limit(limit: int, largest: int) -> None:
         raise InvalidError("limit", f"must be between 1 and {largest}")
 
 
+def _number(key: Any) -> Any:
+    if isinstance(key, int) and not 0 <= key < 1 << 31:
+        raise ValueError("no column holds it")
+    return key
+
+
 # What reads a key of a kind from what JSON has of it; others are as they are.
-_READ: dict[type, Callable[[str], Any]] = {datetime: datetime.fromisoformat, UUID: UUID}
+_READ: dict[type, Callable[[Any], Any]] = {datetime: datetime.fromisoformat, UUID: UUID, int: _number}
 
 
 def to_cursor(key: datetime | float | UUID, row_id: UUID, order: str | None = None) -> str:
@@ -41,11 +47,12 @@ def from_cursor(cursor: str, order: str | None = None, kind: type = datetime) ->
         key, row_id, *rest = json.loads(base64.urlsafe_b64decode(cursor))
         keys = _READ[kind](key) if kind in _READ else key, UUID(row_id)
     except (ValueError, TypeError, AttributeError, RecursionError):
-        raise _unknown() from None
+        raise unknown_cursor() from None
     if not isinstance(keys[0], kind) or rest != [order] * (order is not None):
-        raise _unknown()
+        raise unknown_cursor()
     return keys
 
 
-def _unknown() -> InvalidError:
+def unknown_cursor() -> InvalidError:
+    """Return what is to be raised for a word that is no cursor."""
     return InvalidError("cursor", "is not one that this server gave")

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import base64
-import json
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -13,7 +11,7 @@ from uuid import UUID
 from sqlalchemy import ColumnElement, Select, func, select, text, tuple_
 from sqlalchemy.orm import Session
 
-from memory.cursors import check_limit
+from memory.cursors import check_limit, from_cursor, to_cursor, unknown_cursor
 from memory.enrichment.findings import name_key
 from memory.errors import InvalidError, NotFoundError
 from memory.models import DEFAULT_SPACE, Conversation, Entity, EntityMention, Episode, Memory, Message, Space
@@ -103,11 +101,11 @@ def list_entities(
         shown = func.lower(Entity.name).contains(" ".join(filters.q.lower().split()), autoescape=True)
         statement = statement.where(shown | Entity.name_key.contains(name_key(filters.q), autoescape=True))
     if cursor is not None:
-        statement = statement.where(tuple_(Entity.mentions, Entity.id) < _from_cursor(cursor))
+        statement = statement.where(tuple_(Entity.mentions, Entity.id) < from_cursor(cursor, kind=int))
     statement = statement.order_by(Entity.mentions.desc(), Entity.id.desc()).limit(limit + 1)
     found = [Named(entity, slug) for entity, slug in session.execute(statement)]
     last = found[limit - 1].entity if len(found) > limit else None
-    return NamedPage(found[:limit], _to_cursor(last) if last else None)
+    return NamedPage(found[:limit], to_cursor(last.mentions, last.id) if last else None)
 
 
 def _entities(user_id: UUID, now: datetime) -> Select[Entity, str]:
@@ -115,20 +113,6 @@ def _entities(user_id: UUID, now: datetime) -> Select[Entity, str]:
     statement = select(Entity, Space.slug).join(Space, joined).where(Entity.user_id == user_id, in_force(now))
     # Triggers rewrite entities behind the session's back.
     return statement.execution_options(populate_existing=True)
-
-
-def _to_cursor(entity: Entity) -> str:
-    return base64.urlsafe_b64encode(json.dumps([entity.mentions, str(entity.id)]).encode()).decode()
-
-
-def _from_cursor(cursor: str) -> tuple[int, UUID]:
-    try:
-        mentions, entity_id = json.loads(base64.urlsafe_b64decode(cursor))
-        if not (isinstance(mentions, int) and 0 <= mentions < 1 << 31):
-            raise ValueError(mentions)
-        return mentions, UUID(entity_id)
-    except (ValueError, TypeError, AttributeError, RecursionError):
-        raise InvalidError("cursor", "is not one that this server gave") from None
 
 
 def get_entity(session: Session, user_id: UUID, entity_id: UUID, *, within: UUID | None = None, now: datetime) -> Named:
@@ -156,7 +140,7 @@ def list_mentions(
         try:
             statement = statement.where(EntityMention.id < UUID(cursor))
         except ValueError:
-            raise InvalidError("cursor", "is not one that this server gave") from None
+            raise unknown_cursor() from None
     rows = session.execute(statement.order_by(EntityMention.id.desc()).limit(limit + 1)).all()
     found = _with_roles(session, user_id, rows[:limit])
     return MentionPage(found, str(found[-1].mention.id) if len(rows) > limit else None)

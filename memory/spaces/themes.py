@@ -13,6 +13,7 @@ from sqlalchemy import ColumnElement, Select, func, or_, select
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.orm import Session, aliased
 
+from memory.cursors import unknown_cursor
 from memory.errors import ConflictError, InvalidError, NotFoundError
 from memory.ids import new_id
 from memory.models import AuditEvent, Memory, Space, Theme
@@ -94,7 +95,7 @@ def _after(cursor: str) -> tuple[int, str]:
     """Return what a cursor says: the number of memories and the slug of the last theme of a page."""
     found = _CURSOR.fullmatch(cursor)
     if found is None:
-        raise InvalidError("cursor", "is not one that this server gave")
+        raise unknown_cursor()
     return int(found[1]), found[2]
 
 
