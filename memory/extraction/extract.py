@@ -22,7 +22,7 @@ from memory.locks import Purpose
 from memory.models import Conversation
 from memory.record.journal import record
 from memory.remote.llm import ChatModel, ChatModelError, RefusedTextError, UnfinishedAnswerError, UselessAnswerError
-from memory.spaces.spaces import lock_spaces
+from memory.spaces.spaces import lock_space_by_id
 from memory.storage.database import user_session
 
 logger = logging.getLogger(__name__)
@@ -203,7 +203,7 @@ class Extractor:
         """Keep what was found, and that the part was read; nothing where the conversation has changed meanwhile."""
         now = self._clock()
         with user_session(self._sessions, user_id) as session:
-            (space,) = lock_spaces(session, user_id, {part.space_id}) or (None,)
+            space = lock_space_by_id(session, user_id, part.space_id)
             if space is None or not space.extract_facts or not space.memory_enabled or space.incognito_default:
                 return 0
             key = (user_id, part.conversation_id)

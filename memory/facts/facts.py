@@ -40,7 +40,7 @@ from memory.redaction.fact_texts import extracted_from, sentence
 from memory.redaction.redaction import Secrets, secrets_of
 from memory.redaction.telling import begin_to_tell
 from memory.redaction.tombstones import bury, graveyard, refusal
-from memory.spaces.spaces import lock_spaces
+from memory.spaces.spaces import lock_space_by_id
 from memory.storage.unsynchronised import run_unsynchronised
 from memory.texts.caseless import caseless
 from memory.texts.fingerprints import normalise, simhash64
@@ -202,7 +202,7 @@ def state(
     recalled; `InvalidError` for a source message that is not in the space, for an end before the beginning, and for an
     end of a fact that is known to last longer, which `correct_fact` is for.
     """
-    (space,) = lock_spaces(session, user_id, {space_id}) or (None,)
+    space = lock_space_by_id(session, user_id, space_id)
     if space is None:
         raise NotFoundError("there is no such space")
     _check_enabled(space)
@@ -531,7 +531,7 @@ def delete_extracted(session: Session, user_id: UUID, space_id: UUID, *, keys: K
 
     What somebody has confirmed or corrected stays. Raises `NotFoundError`.
     """
-    (space,) = lock_spaces(session, user_id, {space_id}) or (None,)
+    space = lock_space_by_id(session, user_id, space_id)
     if space is None:
         raise NotFoundError("there is no such space")
     begin_to_tell(session)
@@ -562,7 +562,8 @@ def _locked(session: Session, user_id: UUID, fact_id: UUID, now: datetime) -> tu
 
     Between the two it waits for whoever is forgetting what the fact says, as `memory.redaction.telling` has it.
     """
-    (space,) = lock_spaces(session, user_id, {get_fact(session, user_id, fact_id, now=now)[0].space_id}) or (None,)
+    seen, _ = get_fact(session, user_id, fact_id, now=now)
+    space = lock_space_by_id(session, user_id, seen.space_id)
     begin_to_tell(session)
     fact = session.get(Fact, (user_id, fact_id), with_for_update=True, populate_existing=True)
     # While we waited the space may have been removed, and its facts moved to another one.

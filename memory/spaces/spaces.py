@@ -150,6 +150,11 @@ def lock_spaces(
     return session.scalars(statement.execution_options(populate_existing=True)).all()
 
 
+def lock_space_by_id(session: Session, user_id: UUID, space_id: UUID, *, wait: bool = True) -> Space | None:
+    """Return a space of the user, locked; None where it is gone, or, without `wait`, another transaction holds it."""
+    return next(iter(lock_spaces(session, user_id, {space_id}, wait=wait)), None)
+
+
 @dataclass(frozen=True, slots=True)
 class SpacePage:
     """Some spaces, the default first, then by name, and the cursor of the next page (None at the end)."""

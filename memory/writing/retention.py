@@ -18,7 +18,7 @@ from memory.ids import among, first_id
 from memory.keys import Keys
 from memory.models import Memory, Space, Theme
 from memory.record.journal import record
-from memory.spaces.spaces import lock_spaces
+from memory.spaces.spaces import lock_space_by_id
 from memory.storage.unsynchronised import run_unsynchronised
 from memory.writing.remember import remember
 
@@ -173,7 +173,7 @@ def still_aging(session: Session, space: Space, memories: Sequence[Aging], *, no
 
 def _keeping(session: Session, user_id: UUID, space_id: UUID) -> Space | None:
     """Return a space, locked, that keeps things for a time; None where it does not, or another transaction holds it."""
-    space = next(iter(lock_spaces(session, user_id, {space_id}, wait=False)), None)
+    space = lock_space_by_id(session, user_id, space_id, wait=False)
     return space if space is not None and space.retention_days and space.memory_enabled else None
 
 
