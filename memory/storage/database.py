@@ -337,6 +337,15 @@ def _milliseconds(seconds: float) -> str:
 
 
 @contextmanager
+def at_one_moment(sessions: sessionmaker[Session], user_id: UUID) -> Iterator[Session]:
+    """Open a session confined to one user, in which all is read as it is at one moment."""
+    with sessions() as session:
+        act_as(session, user_id)
+        session.connection(execution_options={"isolation_level": "REPEATABLE READ"})
+        yield session
+
+
+@contextmanager
 def user_session(sessions: sessionmaker[Session], user_id: UUID) -> Iterator[Session]:
     """Open a transaction confined to one user; commit at the end, roll back on an error."""
     with sessions() as session:

@@ -15,7 +15,7 @@ from memory.models import Base, Cell, Entity, EntityMention, Fact, Memory, Noteb
 from memory.redaction.blanking import BLANK_CELL, UNTITLED
 from memory.redaction.fact_texts import sentence, with_facts
 from memory.redaction.redaction import REDACTED, UNNAMED, Secrets, secrets_of
-from memory.storage.database import act_as
+from memory.storage.database import at_one_moment
 
 FORMAT = "commonplace-export"
 VERSION = 1
@@ -61,9 +61,7 @@ def export_at_once(sessions: sessionmaker[Session], user_id: UUID, *, now: datet
 
     Otherwise a section could tell of what an earlier one has not, and nobody could bring the document in.
     """
-    with sessions() as session:
-        act_as(session, user_id)
-        session.connection(execution_options={"isolation_level": "REPEATABLE READ"})
+    with at_one_moment(sessions, user_id) as session:
         yield from export(session, user_id, now=now)
 
 

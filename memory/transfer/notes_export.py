@@ -15,7 +15,7 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session, sessionmaker
 
 from memory.models import Memory, Space, Theme
-from memory.storage.database import act_as
+from memory.storage.database import at_one_moment
 from memory.time_zones import user_zone
 
 _AT_ONCE = 500
@@ -39,9 +39,7 @@ def notes_at_once(sessions: sessionmaker[Session], user_id: UUID, *, now: dateti
     Each is in the folder of its space, named by the day that it is of and by how it begins. `import memories` reads it
     as one memory again, and corrects that where the text was changed.
     """
-    with sessions() as session:
-        act_as(session, user_id)
-        session.connection(execution_options={"isolation_level": "REPEATABLE READ"})
+    with at_one_moment(sessions, user_id) as session:
         zone = user_zone(session, user_id)
         statement = (
             select(Memory, Space.slug, Theme.display_name)
