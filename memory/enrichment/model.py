@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from contextlib import suppress
-from typing import Annotated, Any, Literal, NamedTuple, TypeVar
+from typing import Annotated, Any, Literal, NamedTuple, TypeVar, get_args
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
@@ -48,7 +48,7 @@ _SENTENCES = re.compile(r"(?<=[.!?])\s+|\n+")
 def _known_type(value: object) -> object:
     word = str(value).strip().casefold()
     word = _SPELLED.get(word, word)
-    return word if word in Type.__args__ else "other"  # type: ignore[attr-defined]
+    return word if word in get_args(Type) else "other"
 
 
 Share = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
