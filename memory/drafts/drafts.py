@@ -60,7 +60,7 @@ class Draft:
         check_choice("type", self.type, TYPES)
         check_choice("role", self.role, ROLES)
         check_words("tags", self.tags, MAX_TAGS, MAX_TAG_LENGTH)
-        object.__setattr__(self, "tags", tuple(merged_tags((), self.tags, MAX_TAGS)))
+        object.__setattr__(self, "tags", tuple(merged_tags((), self.tags)))
         check_words("source_ids", self.source_ids, MAX_SOURCE_IDS, MAX_SOURCE_ID_LENGTH)
         check_share("importance", self.importance)
         check_share("metadata_confidence", self.metadata_confidence)
@@ -152,15 +152,15 @@ def check_not_ahead(created_at: datetime | None, now: datetime) -> None:
         raise InvalidError("created_at", "must not be more than a day in the future")
 
 
-def merged_tags(old: Iterable[str], new: Iterable[str], most: int) -> list[str]:
-    """Return `old` followed by the tags that `new` adds, at most `most`, without blanks around them or doubled ones.
+def merged_tags(old: Iterable[str], new: Iterable[str]) -> list[str]:
+    """Return `old` followed by the tags that `new` adds, as many as may be, without blanks around them or doubled ones.
 
     A tag in another case is the same, and stays as it was written first.
     """
     kept: dict[str, str] = {}
     for tag in (*old, *map(without_blanks, new)):
         kept.setdefault(caseless(tag), tag)
-    return list(kept.values())[:most]
+    return list(kept.values())[:MAX_TAGS]
 
 
 def without_blanks(tag: str) -> str:
@@ -171,3 +171,8 @@ def without_blanks(tag: str) -> str:
 def merged_words(old: list[str], new: tuple[str, ...], most: int) -> list[str]:
     """Return `old` followed by what `new` adds, in order, without repeats, at most `most`."""
     return list(dict.fromkeys([*old, *new]))[:most]
+
+
+def later_expiry(one: datetime | None, other: datetime | None) -> datetime | None:
+    """Return the later expiry; None is never. What is said again must not lapse with what was said before."""
+    return max(one, other) if one is not None and other is not None else None

@@ -10,7 +10,7 @@ from sqlalchemy import ARRAY, Text, Uuid, cast, column, delete, func, or_, selec
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.orm import Session
 
-from memory.drafts.drafts import MAX_SOURCE_IDS, MAX_TAGS, merged_tags, merged_words
+from memory.drafts.drafts import MAX_SOURCE_IDS, later_expiry, merged_tags, merged_words
 from memory.ids import among
 from memory.lineage.revisions import hand_over
 from memory.lineage.succession import reaches
@@ -46,13 +46,12 @@ def _fold(old: Memory, new: Memory, now: datetime) -> None:
     new.importance = max(new.importance, old.importance)
     new.pinned = new.pinned or old.pinned
     new.manually_saved = new.manually_saved or old.manually_saved
-    new.tags = merged_tags(new.tags, old.tags, MAX_TAGS)
+    new.tags = merged_tags(new.tags, old.tags)
     new.source_ids = merged_words(new.source_ids, tuple(old.source_ids), MAX_SOURCE_IDS)
     new.source_message = new.source_message or old.source_message
     new.source_message_id = new.source_message_id or old.source_message_id
     new.theme_id = new.theme_id or old.theme_id
-    never = new.expires_at is None or old.expires_at is None
-    new.expires_at = None if never else max(new.expires_at, old.expires_at)  # type: ignore[type-var]
+    new.expires_at = later_expiry(new.expires_at, old.expires_at)
     new.updated_at = now
 
 

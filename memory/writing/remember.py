@@ -16,9 +16,9 @@ from memory.drafts.drafts import (
     DEFAULT_ROLE,
     DEFAULT_TYPE,
     MAX_SOURCE_IDS,
-    MAX_TAGS,
     Draft,
     check_not_ahead,
+    later_expiry,
     merged_tags,
     merged_words,
 )
@@ -177,12 +177,12 @@ class _Writer:
             terms.append(Term("explicit", 0.5, "saved by hand"))
         memory.importance = min(1.0, sum(term.delta for term in terms))
         memory.manually_saved = memory.manually_saved or draft.manually_saved
-        memory.tags = merged_tags(memory.tags, draft.tags, MAX_TAGS)
+        memory.tags = merged_tags(memory.tags, draft.tags)
         memory.source_ids = merged_words(memory.source_ids, draft.source_ids, MAX_SOURCE_IDS)
         memory.source_message = memory.source_message or draft.source_message
         memory.source_message_id = memory.source_message_id or draft.source_message_id
         memory.theme_id = memory.theme_id or self.themes.get(draft.theme or "")
-        memory.expires_at = _later(memory.expires_at, draft.expires_at)
+        memory.expires_at = later_expiry(memory.expires_at, draft.expires_at)
         memory.updated_at = self.now
         if draft.manually_saved:
             # Only with that wish: a memory that was unpinned stays so when it is merely said again.
@@ -208,7 +208,7 @@ class _Writer:
             "source_message": (draft.source_message, memory.source_message or draft.source_message),
             "source_message_id": (draft.source_message_id, memory.source_message_id or draft.source_message_id),
             "created_at": (draft.created_at, memory.created_at),
-            "expires_at": (draft.expires_at, _later(memory.expires_at, draft.expires_at)),
+            "expires_at": (draft.expires_at, later_expiry(memory.expires_at, draft.expires_at)),
         }
         return [name for name, (asked, kept) in asked_and_kept.items() if asked is not None and asked != kept]
 
@@ -271,11 +271,6 @@ def apply_pinning_policy(memory: Memory) -> None:
     """Pin what the user saved by hand and means to hold always: preferences and instructions."""
     if memory.manually_saved and memory.type in LASTING_TYPES:
         memory.pinned = True
-
-
-def _later(one: datetime | None, other: datetime | None) -> datetime | None:
-    """Return the later expiry; None is never. What is said again must not lapse with what was said before."""
-    return max(one, other) if one is not None and other is not None else None
 
 
 def _importance(draft: Draft) -> Importance:

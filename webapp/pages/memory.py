@@ -11,7 +11,7 @@ from uuid import UUID
 from flask import Response, flash, make_response, redirect, render_template, request, url_for
 from pydantic import ValidationError
 
-from memory.drafts.drafts import MAX_TAGS, merged_tags
+from memory.drafts.drafts import merged_tags
 from memory.errors import InvalidError, NotFoundError, RefusedError
 from memory.forgetting.forget import UNDO_WINDOW
 from memory.ids import pack
@@ -275,7 +275,7 @@ def _written_for_nothing(memory_id: UUID) -> Response:
 def _is_as_written(entry: Entry) -> bool:
     """Tell whether a memory says by now what the form does: then Enter was pressed twice, and nobody came between."""
     given, memory = request.form, entry.memory
-    tags = merged_tags((), (tag for tag in given.get("tags", "").split(",") if tag.strip()), MAX_TAGS)
+    tags = merged_tags((), (tag for tag in given.get("tags", "").split(",") if tag.strip()))
     day = str(last_day_of(memory.expires_at) or "")
     return (
         by_lines(given.get("text", "")).strip() == by_lines(memory.text).strip()
