@@ -107,17 +107,9 @@ def enforce_capacity(
         session.execute(_REWEIGH, scope)
         lowest = session.execute(_TRIM, trim).all()
     trimmed = tuple(row.id for row in lowest if row.is_gone)
-    details = {"space": space.slug, "ids": [str(memory_id) for memory_id in trimmed]}
     if trimmed:
-        record(
-            session,
-            space.user_id,
-            "memory.trimmed",
-            actor=actor,
-            now=now,
-            count=len(trimmed),
-            details=details,
-        )
+        details = {"space": space.slug, "ids": [str(memory_id) for memory_id in trimmed]}
+        record(session, space.user_id, "memory.trimmed", actor=actor, now=now, count=len(trimmed), details=details)
     if len(lowest) < overage:
         held = {"space": space.slug, "over_cap": overage - len(lowest)}
         record(session, space.user_id, "memory.trim_blocked", actor=actor, now=now, details=held)
