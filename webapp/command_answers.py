@@ -11,11 +11,11 @@ from uuid import UUID
 from memory.commands.parse import LIKELY, Intent
 from memory.commands.slips import Slip, seal, to_values
 from memory.commands.trail import ANSWERABLE, UNDOABLE, Speaker
-from memory.errors import NotFoundError
 from memory.models import Conversation
+from memory.reading.browse import Entry
 from webapp.context import credential, runtime, session, utc_now
 from webapp.guards import is_named, may_read
-from webapp.operations import conversation_named, found_entry, implied_space, is_incognito, space_at, visible_entry
+from webapp.operations import conversation_named, found_entries, implied_space, is_incognito, space_at, visible_entries
 from webapp.recording import place_of_request
 
 # The most memories that are listed, or that one confirmation names.
@@ -147,26 +147,22 @@ def context_of(conversation: str | None) -> Asked:
 
 def listed(ids: Sequence[UUID], *, shared: bool = False) -> tuple[Item, ...]:
     """Return those of the memories that the caller sees, in this order; `shared` also what it may only read."""
-    items = []
-    for memory_id in dict.fromkeys(ids):
-        try:
-            entry = found_entry(memory_id)[0] if shared else visible_entry(memory_id)
-        except NotFoundError:
-            continue
-        memory = entry.memory
-        items.append(
-            Item(
-                memory.id,
-                memory.text,
-                memory.type,
-                entry.space,
-                memory.space_id,
-                memory.created_at,
-                memory.pinned,
-                memory.version,
-            )
-        )
-    return tuple(items)
+    found = found_entries(ids) if shared else visible_entries(ids)
+    return tuple(_item(found[each]) for each in dict.fromkeys(ids) if each in found)
+
+
+def _item(entry: Entry) -> Item:
+    memory = entry.memory
+    return Item(
+        memory.id,
+        memory.text,
+        memory.type,
+        entry.space,
+        memory.space_id,
+        memory.created_at,
+        memory.pinned,
+        memory.version,
+    )
 
 
 def unsure() -> CommandResult:

@@ -17,11 +17,12 @@ from memory.drafts.prepared import prepare
 from memory.errors import InvalidError, NotFoundError, RefusedError
 from memory.forgetting.forget import Forgetting, forget
 from memory.forgetting.restore import Restorable, list_restorable, restore
-from memory.models import DEFAULT_SPACE, Conversation, Space
-from memory.reading.browse import Entry, get_entry
+from memory.models import DEFAULT_SPACE, Conversation, Memory, Space
+from memory.reading.browse import Entry, get_entries, get_entry
 from memory.record.journal import record
 from memory.spaces import incognito
 from memory.spaces.scope import read_scope
+from memory.spaces.sharing import Shared
 from memory.spaces.spaces import get_space, lock_space_of, without_memory
 from memory.spaces.themes import delete_theme
 from memory.transfer.bringing import bring_in
@@ -231,11 +232,17 @@ def _refused_by_incognito(draft: Draft) -> Outcome:
 
 def visible_entry(memory_id: UUID) -> Entry:
     """Return one memory as it is shown; raises `NotFoundError` for what this caller may not see."""
+    try:
+        return visible_entries([memory_id])[memory_id]
+    except KeyError:
+        raise NotFoundError("there is no such memory") from None
+
+
+def visible_entries(ids: Collection[UUID]) -> Mapping[UUID, Entry]:
+    """Return memories by their ids, as they are shown; what this caller may not see is not in it."""
     who = credential()
-    entry = get_entry(session(), who.user_id, memory_id, now=utc_now())
-    if entry is None or who.space_id not in {None, entry.memory.space_id}:
-        raise NotFoundError("there is no such memory")
-    return as_seen(entry)
+    found = get_entries(session(), who.user_id, ids, now=utc_now())
+    return {each: as_seen(entry) for each, entry in found.items() if who.space_id in {None, entry.memory.space_id}}
 
 
 def readable_entry(memory_id: UUID) -> Entry:
@@ -253,26 +260,26 @@ def found_entry(memory_id: UUID) -> tuple[Entry, Space]:
     """
     who = credential()
     try:
-        entry = visible_entry(memory_id)
-    except NotFoundError:
-        shared = _shared_entry(memory_id)
-        if shared is None:
-            raise
-        return shared, space_for(None)
+        entry = found_entries([memory_id])[memory_id]
+    except KeyError:
+        raise NotFoundError("there is no such memory") from None
     return entry, space_at(entry.memory.space_id if who.space_id is None else who.space_id)
 
 
-def _shared_entry(memory_id: UUID) -> Entry | None:
-    """Return a memory of another space that a search by this confined token may find."""
-    who = credential()
-    if who.space_id is None:
-        return None
-    entry = get_entry(session(), who.user_id, memory_id, now=utc_now())
-    if entry is None or entry.memory.status != "active":
-        return None
-    scope = read_scope(session(), who.user_id, who.session_key, space_id=who.space_id)
-    found = any(each.space_id == entry.memory.space_id and each.tag in entry.memory.tags for each in scope.shared)
-    return as_seen(entry) if found else None
+def found_entries(ids: Collection[UUID]) -> Mapping[UUID, Entry]:
+    """Return what `visible_entries` does, and to a confined token what a search in its space may find of others."""
+    who, visible = credential(), visible_entries(ids)
+    left = [each for each in ids if each not in visible]
+    if who.space_id is None or not left:
+        return visible
+    shared = read_scope(session(), who.user_id, who.session_key, space_id=who.space_id).shared
+    found = get_entries(session(), who.user_id, left, now=utc_now())
+    return {**visible, **{each: as_seen(entry) for each, entry in found.items() if _is_shared(entry.memory, shared)}}
+
+
+def _is_shared(memory: Memory, shared: Sequence[Shared]) -> bool:
+    tagged = any(each.space_id == memory.space_id and each.tag in memory.tags for each in shared)
+    return tagged and memory.status == "active"
 
 
 def as_seen(entry: Entry) -> Entry:

@@ -221,8 +221,13 @@ def get_memory(session: Session, user_id: UUID, memory_id: UUID) -> Memory:
 
 def get_entry(session: Session, user_id: UUID, memory_id: UUID, *, now: datetime) -> Entry | None:
     """Return one memory with all that is shown of it."""
-    row = session.execute(_entries(user_id, now).where(Memory.id == memory_id)).one_or_none()
-    return _with_origins(session, user_id, [_to_entry(row)])[0] if row else None
+    return get_entries(session, user_id, [memory_id], now=now).get(memory_id)
+
+
+def get_entries(session: Session, user_id: UUID, ids: Collection[UUID], *, now: datetime) -> Mapping[UUID, Entry]:
+    """Return memories by their ids, with all that is shown of each; those that are not there are not in it."""
+    rows = session.execute(_entries(user_id, now).where(among(Memory.id, ids))).all() if ids else ()
+    return {each.memory.id: each for each in _with_origins(session, user_id, [_to_entry(row) for row in rows])}
 
 
 # The title of a conversation is told only where the conversation is in the memory's own space.

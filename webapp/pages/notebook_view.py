@@ -35,6 +35,7 @@ from webapp.pages.notebook_charts import Chart, chart_of
 from webapp.pages.notebook_forms import FORMS, CellForm, ChartForm, ContextForm, NoteForm, RecallForm
 from webapp.pages.notebook_notes import to_html
 from webapp.pages.notebook_stored import asked_of, output_of
+from webapp.pages.queries import neighbours
 from webapp.pages.space_forms import policy_of
 from webapp.recall import policy_for
 from webapp.tools.shown import places_of
@@ -262,9 +263,8 @@ class _Shower:
         seen = memory_id is not None and memory_id in self._texts.found
         entry = get_entry(session(), user_id, memory_id, now=now) if memory_id is not None and seen else None
         outcome = _outcome(output, memory_id, entry)
-        near = [(each, get_entry(session(), user_id, each.id, now=now)) for each in outcome.trace.neighbours]
         place = self._place(memory_id, None, frozenset()) if memory_id is not None else None
-        return Remembered(outcome, entry, near if entry else (), place)
+        return Remembered(outcome, entry, neighbours(outcome) if entry else (), place)
 
     def _context(self, output: dict[str, Any], form: ContextForm) -> Block:
         answer = explain(result_of(output, self._texts), form.q)

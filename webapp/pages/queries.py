@@ -15,7 +15,7 @@ from memory.accounts.accounts import list_tokens
 from memory.conversations.said import said_words
 from memory.lineage.summing_up import summed_up
 from memory.models import DEFAULT_SPACE, Memory, PossibleUpdate, Space, Theme, Token
-from memory.reading.browse import Entry, Filters, Page, get_entry, list_counted, list_ids, possible_updates
+from memory.reading.browse import Entry, Filters, Page, get_entries, get_entry, list_counted, list_ids, possible_updates
 from memory.remote.credentials import credentials_in
 from memory.spaces.sharing import Sharing, found_in_of
 from memory.spaces.spaces import SpaceOffer, offer_spaces
@@ -234,5 +234,6 @@ def opened(memory_id: UUID) -> Opened:
 
 def neighbours(outcome: Outcome) -> list[tuple[Neighbour, Entry | None]]:
     """Return what a write was compared with, each with the memory as it stands now."""
-    user_id, now = credential().user_id, utc_now()
-    return [(near, get_entry(session(), user_id, near.id, now=now)) for near in outcome.trace.neighbours]
+    near = outcome.trace.neighbours
+    found = get_entries(session(), credential().user_id, [each.id for each in near], now=utc_now())
+    return [(each, found.get(each.id)) for each in near]

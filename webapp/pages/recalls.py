@@ -10,7 +10,7 @@ from uuid import UUID
 from flask import Response
 
 from memory.embedding.models import active_model
-from memory.reading.browse import Entry, get_entry
+from memory.reading.browse import Entry, get_entries
 from memory.record.recall_history import PARTS, Recall, recalls_of
 from retrieval.lookup.nearest import neighbours_of
 from retrieval.policy import NAMED
@@ -108,11 +108,11 @@ def neighbours(memory_id: UUID) -> Response:
 
 def _compared(entry: Entry) -> list[Neighbour]:
     """Return the nearest, however far they are."""
-    memory, user_id, now = entry.memory, credential().user_id, utc_now()
+    memory, user_id = entry.memory, credential().user_id
     model = active_model(session(), user_id)
     if model is None or entry.embedding != "ready":
         return []
     size = space_at(memory.space_id).documents
     found = neighbours_of(session(), memory, model, scope_size=size, most=MOST_NEIGHBOURS)
-    shown = [(get_entry(session(), user_id, memory_id, now=now), cosine) for memory_id, cosine in found]
-    return [Neighbour(other, cosine) for other, cosine in shown if other is not None]
+    shown = get_entries(session(), user_id, [memory_id for memory_id, _ in found], now=utc_now())
+    return [Neighbour(shown[memory_id], cosine) for memory_id, cosine in found if memory_id in shown]
