@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from uuid import UUID
 
 from memory.commands.parse import SURE, Intent
@@ -16,8 +17,7 @@ from memory.redaction.tombstones import lift
 from memory.spaces import incognito
 from memory.spaces.capacity import make_room
 from memory.spaces.spaces import update_space
-from memory.writing import edit
-from memory.writing.bulk import forget_many, lock_memories
+from memory.writing.bulk import forget_many, lock_memories, pin_many
 from tasks.embedding import nudge
 from webapp.command_answers import Act, Asked, CommandResult, Item, asking, counted, done, listed, named
 from webapp.context import credential, runtime, session, utc_now
@@ -29,7 +29,6 @@ from webapp.operations import (
     restorables,
     space_at,
     space_for,
-    visible_entry,
 )
 
 # The scope that each act needs; any other needs `write`.
@@ -113,29 +112,23 @@ def _restore(asked: Asked, ids: Sequence[UUID], _space: str | None) -> CommandRe
     return done(asked, "undo", f"I remember again {named(listed(back))}.", back, None)
 
 
-def _pin(asked: Asked, ids: Sequence[UUID], _space: str | None, *, pinned: bool = True) -> CommandResult:
+def _pin(asked: Asked, ids: Sequence[UUID], _space: str | None, *, pinned: bool) -> CommandResult:
     items, now, who = _locked(asked, ids), utc_now(), credential()
     if not items:
         raise NotFoundError("there is no such memory")
+    for space_id in {item.space_id for item in items}:
+        refuse_in_incognito(space_id)
     chosen = [item.id for item in items]
-    for memory_id in chosen:
-        refuse_in_incognito(visible_entry(memory_id).memory.space_id)
-    changed = [each for each in chosen if visible_entry(each).memory.pinned != pinned]
-    for memory_id in chosen:
-        edit.pin(session(), asked.user_id, memory_id, pinned=pinned, now=now, actor=who.actor)
+    changed = pin_many(session(), asked.user_id, chosen, pinned=pinned, now=now, actor=who.actor)
+    due = tuple(each for each in chosen if each in changed)
     session().commit()
     answer = f"I {'pinned' if pinned else 'unpinned'} {named(items)}."
-    back = Act("unpin" if pinned else "pin", tuple(changed)) if changed else None
+    back = Act("unpin" if pinned else "pin", due) if due else None
     return done(asked, "pin" if pinned else "unpin", answer, chosen, back)
 
 
-def _unpin(asked: Asked, ids: Sequence[UUID], space: str | None) -> CommandResult:
-    return _pin(asked, ids, space, pinned=False)
-
-
-def _unremember(asked: Asked, ids: Sequence[UUID], space: str | None) -> CommandResult:
+def _unremember(asked: Asked, ids: Sequence[UUID], _space: str | None) -> CommandResult:
     """Take back what was just stored, as if it had not been said: no tombstone is left."""
-    del space
     items = _locked(asked, ids)
     if not items:
         raise NotFoundError("there is no such memory")
@@ -171,7 +164,7 @@ def _locked(asked: Asked, ids: Sequence[UUID]) -> Sequence[Item]:
     return listed([item.id for item in seen])
 
 
-def _switch_memory(asked: Asked, space: str | None, *, enabled: bool) -> CommandResult:
+def _switch_memory(asked: Asked, _ids: Sequence[UUID], space: str | None, *, enabled: bool) -> CommandResult:
     target = space_for(space) if space else space_of(asked)
     was, slug = target.memory_enabled, target.slug
     update_space(session(), asked.user_id, slug, {"memory_enabled": enabled}, now=utc_now(), actor=credential().actor)
@@ -181,14 +174,6 @@ def _switch_memory(asked: Asked, space: str | None, *, enabled: bool) -> Command
     return done(
         asked, kind, f"Memory is {state} in the space {slug}.", (), Act(back, (), slug) if was != enabled else None
     )
-
-
-def _memory_off(asked: Asked, _ids: Sequence[UUID], space: str | None) -> CommandResult:
-    return _switch_memory(asked, space, enabled=False)
-
-
-def _memory_on(asked: Asked, _ids: Sequence[UUID], space: str | None) -> CommandResult:
-    return _switch_memory(asked, space, enabled=True)
 
 
 def _incognito_start(asked: Asked, _ids: Sequence[UUID], _space: str | None) -> CommandResult:
@@ -213,11 +198,11 @@ def _incognito_end(asked: Asked, _ids: Sequence[UUID], _space: str | None) -> Co
 _ACTS: dict[str, Callable[[Asked, Sequence[UUID], str | None], CommandResult]] = {
     "forget": _forget,
     "restore": _restore,
-    "pin": _pin,
-    "unpin": _unpin,
+    "pin": partial(_pin, pinned=True),
+    "unpin": partial(_pin, pinned=False),
     "unremember": _unremember,
-    "memory_off": _memory_off,
-    "memory_on": _memory_on,
+    "memory_off": partial(_switch_memory, enabled=False),
+    "memory_on": partial(_switch_memory, enabled=True),
     "incognito_start": _incognito_start,
     "incognito_end": _incognito_end,
 }

@@ -79,8 +79,7 @@ def pin(
     memory = get_memory(session, user_id, memory_id)
     space = lock_space_of(session, memory)
     if memory.pinned != pinned:
-        _set_pinned(session, space, memory, pinned, {}, now=now, actor=actor)
-        memory.updated_at = now
+        pin_all(session, user_id, [(memory, space)], pinned=pinned, now=now, actor=actor)
     return memory
 
 
@@ -102,17 +101,6 @@ def pin_all(
     set_each(session, user_id, [(memory, values) for memory, (values, _) in planned], updated_at=now)
     for memory, (_, details) in planned:
         _record_pinning(session, memory, details, now=now, actor=actor)
-
-
-def _set_pinned(
-    session: Session, space: Space, memory: Memory, pinned: bool, asked: Mapping[str, Any], *, now: datetime, actor: str
-) -> None:
-    """Pin or unpin a memory and record it; values `asked` for in the same change are recorded as they are asked for."""
-    saved = {} if pinned else _saved_since(session, memory.user_id, [memory.id], now)
-    values, details = _pinning(space, memory, pinned, asked, saved.get(memory.id, ()))
-    for name, value in values.items():
-        setattr(memory, name, value)
-    _record_pinning(session, memory, details, now=now, actor=actor)
 
 
 def _record_pinning(session: Session, memory: Memory, details: dict[str, Any], *, now: datetime, actor: str) -> None:
@@ -397,9 +385,20 @@ def _apply(session: Session, space: Space, memory: Memory, plan: _Plan, now: dat
     if wished:
         apply_pinning_policy(memory)
     if changes.get("pinned", memory.pinned) != memory.pinned:
-        _set_pinned(session, space, memory, changes["pinned"], changes, now=now, actor=actor)
+        _set_pinned(session, space, memory, changes, now=now, actor=actor)
     if draft.importance is not None:
         memory.importance = draft.importance
+
+
+def _set_pinned(
+    session: Session, space: Space, memory: Memory, asked: Mapping[str, Any], *, now: datetime, actor: str
+) -> None:
+    """Pin or unpin a memory as it is `asked`, and record it with what else is asked for in the same change."""
+    saved = {} if asked["pinned"] else _saved_since(session, memory.user_id, [memory.id], now)
+    values, details = _pinning(space, memory, asked["pinned"], asked, saved.get(memory.id, ()))
+    for name, value in values.items():
+        setattr(memory, name, value)
+    _record_pinning(session, memory, details, now=now, actor=actor)
 
 
 def _superseded(session: Session, memory: Memory, older_id: UUID, now: datetime) -> Memory:
