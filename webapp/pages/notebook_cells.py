@@ -192,42 +192,14 @@ def restore(notebook_id: UUID, cell_id: UUID) -> Response:
     return _shown(cell)
 
 
-def _pin(memory_id: UUID, _question: str) -> None:
-    set_pin(memory_id, pinned=True)
-
-
-def _unpin(memory_id: UUID, _question: str) -> None:
-    set_pin(memory_id, pinned=False)
-
-
-def _forget(memory_id: UUID, _question: str) -> None:
-    remove(memory_id, UNDO_WINDOW)
-
-
-def _undo(memory_id: UUID, _question: str) -> None:
-    bring_back(memory_id)
-
-
-def _let_go(memory_id: UUID, _question: str) -> None:
-    purge_now(memory_id)
-
-
-def _mark(memory_id: UUID, question: str) -> None:
-    mark_right(session(), credential().user_id, question, memory_id, now=utc_now())
-
-
-def _unmark(memory_id: UUID, question: str) -> None:
-    unmark(session(), credential().user_id, question, memory_id)
-
-
-ACTS: dict[str, Callable[[UUID, str], None]] = {
-    "pin": _pin,
-    "unpin": _unpin,
-    "forget": _forget,
-    "undo": _undo,
-    "let_go": _let_go,
-    "mark": _mark,
-    "unmark": _unmark,
+ACTS: dict[str, Callable[[UUID, str], object]] = {
+    "pin": lambda memory_id, _: set_pin(memory_id, pinned=True),
+    "unpin": lambda memory_id, _: set_pin(memory_id, pinned=False),
+    "forget": lambda memory_id, _: remove(memory_id, UNDO_WINDOW),
+    "undo": lambda memory_id, _: bring_back(memory_id),
+    "let_go": lambda memory_id, _: purge_now(memory_id),
+    "mark": lambda memory_id, question: mark_right(session(), credential().user_id, question, memory_id, now=utc_now()),
+    "unmark": lambda memory_id, question: unmark(session(), credential().user_id, question, memory_id),
 }
 
 
