@@ -83,7 +83,7 @@ def place_required() -> None:
 
     A view that keeps a record of the call does so itself, as it records a call that fails by it.
     """
-    if getattr(current_app.view_functions[request.endpoint or ""], _PLACED, False):
+    if _is_marked(_PLACED):
         place_of_request()
 
 
@@ -99,7 +99,7 @@ def take_small_body() -> None:
 
     Larger ones are read once their sender is known: see `object_required`.
     """
-    if not (is_big() or _is_streamed()):
+    if not (is_big() or _is_marked(_STREAMED)):
         request.get_data()
 
 
@@ -117,8 +117,7 @@ def bearer_required() -> None:
 
 def scope_required() -> None:
     """End the request with 403 when the token lacks the scope of the endpoint, before its arguments are read."""
-    view = current_app.view_functions[request.endpoint or ""]
-    scope = getattr(view, _SCOPE, None)
+    scope = getattr(_view(), _SCOPE, None)
     if scope is None:
         abort(problem(HTTPStatus.FORBIDDEN, "this endpoint names no scope, so nobody may use it"))
     require_scope(scope)
@@ -151,9 +150,10 @@ def body_required() -> None:
         refusal = problem(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, "send the body as it is, without Content-Encoding")
         refusal.headers["Accept-Encoding"] = "identity"
         abort(refusal)
-    if _is_streamed():
+    if _is_marked(_STREAMED):
         return
-    _limit()
+    if not _is_marked(_MANY):
+        request.max_content_length = LARGEST_SINGLE
     if is_big():
         _let_go()
     request.get_data()
@@ -165,7 +165,7 @@ def body_required() -> None:
 def object_required() -> None:
     """End the request with 400, 413, 415 or 422 unless its body, if any, is a JSON object that the view takes."""
     body_required()
-    if _is_streamed() or not request.get_data():
+    if _is_marked(_STREAMED) or not request.get_data():
         return
     try:
         body = request.get_json()
@@ -182,13 +182,8 @@ def object_required() -> None:
 
 def _refuse_unread(body: dict[str, Any]) -> None:
     """Refuse a body that the view does not take: a caller who asks in it for an undo would get none, and not know."""
-    if body and "body" not in taken_by(current_app.view_functions[request.endpoint or ""]):
+    if body and "body" not in taken_by(_view()):
         raise InvalidError(next(iter(body)) or "body", "is not taken in a body here")
-
-
-def _limit() -> None:
-    if not getattr(current_app.view_functions[request.endpoint or ""], _MANY, False):
-        request.max_content_length = LARGEST_SINGLE
 
 
 def is_big() -> bool:
@@ -196,8 +191,12 @@ def is_big() -> bool:
     return "Transfer-Encoding" in request.headers or (request.content_length or 0) > _SMALL
 
 
-def _is_streamed() -> bool:
-    return getattr(current_app.view_functions[request.endpoint or ""], _STREAMED, False)
+def _view() -> Callable[..., Any]:
+    return current_app.view_functions[request.endpoint or ""]
+
+
+def _is_marked(mark: str) -> bool:
+    return getattr(_view(), mark, False)
 
 
 def _let_go() -> None:
