@@ -14,7 +14,7 @@ from sqlalchemy import select
 from memory.accounts.accounts import list_tokens
 from memory.conversations.said import said_words
 from memory.lineage.summing_up import summed_up
-from memory.models import DEFAULT_SPACE, Memory, PossibleUpdate, Space, Theme, Token
+from memory.models import DEFAULT_SPACE, Memory, PossibleUpdate, Space, Theme
 from memory.reading.browse import Entry, Filters, Page, get_entries, get_entry, list_counted, list_ids, possible_updates
 from memory.remote.credentials import credentials_in
 from memory.spaces.sharing import Sharing, found_in_of
@@ -44,31 +44,20 @@ class Offered:
 
 
 @dataclass(frozen=True, slots=True)
-class Choices:
+class Choices(SpaceOffer):
     """What the selects of a form offer."""
 
-    offer: SpaceOffer
     themes: Sequence[tuple[str, str]]
-
-    @property
-    def spaces(self) -> Sequence[Space]:
-        """Return the spaces that are offered."""
-        return self.offer.spaces
-
-    @property
-    def number(self) -> int:
-        """Return how many spaces there are in all."""
-        return self.offer.number
 
     @property
     def space_pairs(self) -> Offered:
         """Return spaces by their names."""
-        return offered(self.offer, lambda space: space.name)
+        return offered(self, lambda space: space.name)
 
     @property
     def space_sizes(self) -> Offered:
         """Return spaces by their names with their sizes, for a page that keeps the sizes true."""
-        return offered(self.offer, lambda space: f"{space.name} ({space.documents})")
+        return offered(self, lambda space: f"{space.name} ({space.documents})")
 
     def name_of(self, slug: str | None) -> str:
         """Return the name of a space, of the default without a slug."""
@@ -79,11 +68,6 @@ class Choices:
         """Return how many active memories are in a space, in the default without a slug; None of one not offered."""
         slug = slug or DEFAULT_SPACE
         return next((space.documents for space in self.spaces if space.slug == slug), None)
-
-    @property
-    def memories(self) -> int:
-        """Return how many active memories there are in all."""
-        return self.offer.memories
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,17 +139,17 @@ def actor_name(actor: str) -> str:
         return "you" if actor == "user" else actor
     if "names_of_tokens" not in g:
         g.names_of_tokens = {token.prefix: token.name for token in list_tokens(session(), credential().user_id)}
-    name = g.names_of_tokens.get(prefix, "a token")
+    return _called_token(g.names_of_tokens.get(prefix, "a token"), prefix)
+
+
+def _called_token(name: str, prefix: str) -> str:
     return f"{name} ({prefix}…)"
-
-
-def _called_token(token: Token) -> str:
-    return f"{token.name} ({token.prefix}…)"
 
 
 def offered_tokens(chosen: UUID | None) -> Sequence[tuple[str, str]]:
     """Return the tokens that a form offers as (id, name), the newest first, the chosen one among them."""
-    known = [(str(token.id), _called_token(token)) for token in list_tokens(session(), credential().user_id)]
+    listed = list_tokens(session(), credential().user_id)
+    known = [(str(token.id), _called_token(token.name, token.prefix)) for token in listed]
     gone = chosen is not None and str(chosen) not in dict(known)
     return [*known, *([(str(chosen), "a token of another account")] if gone else [])]
 
@@ -175,7 +159,8 @@ def choices(chosen: str | None = None) -> Choices:
     user_id = credential().user_id
     listed = list_themes(session(), user_id, outside=incognito_spaces()) if not is_incognito(None) else ()
     themes = [(theme.slug, theme.display_name) for theme, _ in listed]
-    return Choices(offer_spaces(session(), user_id, chosen), themes)
+    offer = offer_spaces(session(), user_id, chosen)
+    return Choices(offer.spaces, offer.number, offer.memories, themes)
 
 
 def elsewhere(form: SearchForm) -> list[tuple[str, dict[str, Any]]]:
