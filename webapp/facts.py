@@ -17,6 +17,7 @@ from memory.storage.database import time_limit
 from webapp.api.schemas import moment
 from webapp.context import credential, runtime, session, utc_now
 from webapp.operations import (
+    NOTHING_RECALLED,
     incognito_spaces,
     is_incognito,
     refuse_in_incognito,
@@ -122,7 +123,7 @@ def readable_fact(fact_id: UUID) -> tuple[Fact, str]:
     """Return a fact that may be read now; raises `RefusedError` in an incognito session."""
     fact, slug = visible_fact(fact_id)
     if is_incognito(space_at(fact.space_id)):
-        raise RefusedError("incognito", "this session is incognito: nothing is recalled")
+        raise RefusedError("incognito", NOTHING_RECALLED)
     return fact, slug
 
 

@@ -34,6 +34,7 @@ from webapp.command_answers import listed
 from webapp.context import credential, runtime, session, utc_now
 from webapp.htmx import leave_for
 from webapp.operations import incognito_spaces, is_incognito, refuse_in_incognito, space_for, told_restorables
+from webapp.pages.closed import closed_page
 from webapp.pages.forms import BrowseForm, narrowed_by, parse
 from webapp.pages.place import way_back
 from webapp.pages.queries import offered_spaces, space_name
@@ -159,7 +160,7 @@ def choose() -> Response:
 def ask() -> Response:
     """Count what would be touched, show some of it, and ask."""
     if is_incognito(None):
-        return make_response(render_template("memories/closed.html"))
+        return closed_page()
     form, narrowed = parse(AskForm, request.args), narrowed_by(BrowseForm, *AskForm.model_fields)
     ids = _chosen(form)
     if not ids:
@@ -242,7 +243,7 @@ def do() -> Response:
 def done() -> Response:
     """Tell what was done at a moment, from the record, with the slips that undo it."""
     if is_incognito(None):
-        return make_response(render_template("memories/closed.html"))
+        return closed_page()
     form, who, now = parse(DoneForm, request.args), credential(), utc_now()
     wording = WORDINGS[form.act]
     changed = done_at(session(), who.user_id, wording.recorded, form.at, actor=who.actor)
