@@ -37,7 +37,7 @@ class Content:
     importance: float
 
 
-VERSIONED = frozenset(field.name for field in fields(Content))
+VERSIONED = tuple(field.name for field in fields(Content))
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,13 +146,11 @@ def to_bring_back(session: Session, revision: Revision) -> dict[str, Any]:
     Importance is among them only where somebody has set it since: by itself it grows with each repeat, which is not
     undone.
     """
-    names = ["text", "type", "tags", "source_ids", "theme"]
     since = select(Revision.fields).where(
         *_of(revision.user_id, [revision.memory_id]), Revision.number >= revision.number
     )
-    if any("importance" in fields for fields in session.scalars(since)):
-        names.append("importance")
-    return {name: getattr(revision, name) for name in names}
+    is_set = any("importance" in fields for fields in session.scalars(since))
+    return {name: getattr(revision, name) for name in VERSIONED if name != "importance" or is_set}
 
 
 def hand_over(session: Session, user_id: UUID, twins: Mapping[UUID, UUID]) -> None:

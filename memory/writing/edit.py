@@ -194,7 +194,7 @@ def update(
     older_id = changes.get("supersedes")
     others = () if older_id is None else (older_id,)
     space = lock_space_of(session, memory, *others, says=text_digest(draft.text))
-    if not space.memory_enabled and VERSIONED.intersection(changes):
+    if not space.memory_enabled and not changes.keys().isdisjoint(VERSIONED):
         raise RefusedError("memory_off", f"memory is off in the space {space.slug!r}: what it holds stays as it is")
     plan = _planned(session, space, memory, draft, changes, keys, now)
     woken = _woken(memory, plan)

@@ -11,7 +11,7 @@ from uuid import UUID
 from flask import Response, flash, make_response, redirect, request, url_for
 from pydantic import BaseModel, Field
 
-from memory.lineage.revisions import content_of, get_revision, list_revisions, to_bring_back
+from memory.lineage.revisions import VERSIONED, content_of, get_revision, list_revisions, to_bring_back
 from memory.models import Revision
 from memory.reading.browse import Entry
 from webapp.context import credential, session
@@ -75,8 +75,7 @@ def _after(entry: Entry, number: int, current: int) -> dict[str, Any]:
 
 
 def _content(version: Revision) -> dict[str, Any]:
-    names = ("text", "type", "tags", "source_ids", "theme", "importance")
-    return {name: getattr(version, name) for name in names}
+    return {name: getattr(version, name) for name in VERSIONED}
 
 
 def _step(version: Revision, after: dict[str, Any], fields: Collection[str], most: int) -> Step:
