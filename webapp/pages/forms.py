@@ -169,17 +169,21 @@ class RememberForm(BaseModel):
 
     def to_draft(self) -> Draft:
         """Return the checked draft; raises `InvalidError`."""
-        tags = tuple(tag.strip() for tag in self.tags.split(",") if tag.strip())
         # A form sends its line ends as CR LF.
         text = self.text.replace("\r\n", "\n")
         return Draft(
             text=text,
             type=self.type,
             theme=self.theme,
-            tags=tags,
+            tags=tuple(tags_in(self.tags)),
             manually_saved=self.saved,
             expires_at=self.expires_at,
         )
+
+
+def tags_in(text: str) -> list[str]:
+    """Return the tags of a field, where commas divide them."""
+    return [tag.strip() for tag in text.split(",") if tag.strip()]
 
 
 def last_day_of(expires_at: datetime | None) -> date | None:

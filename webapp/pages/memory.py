@@ -36,7 +36,7 @@ from webapp.operations import (
 from webapp.pages.beside import beside_list
 from webapp.pages.bulk import WORDINGS, Act
 from webapp.pages.closed import closed_page
-from webapp.pages.forms import RememberForm, begun_with, by_lines, last_day_of, parse
+from webapp.pages.forms import RememberForm, begun_with, by_lines, last_day_of, parse, tags_in
 from webapp.pages.history import past_of
 from webapp.pages.place import place_before, place_here, way_back
 from webapp.pages.queries import choices, offered_spaces, opened
@@ -238,7 +238,7 @@ def _changes(memory: Memory, form: RememberForm) -> dict[str, Any]:
         changes["text"] = text
     # A tag may have a comma, which divides tags here: as long as nobody touches them they stay whole.
     if form.tags != ", ".join(memory.tags):
-        changes["tags"] = [tag.strip() for tag in form.tags.split(",") if tag.strip()]
+        changes["tags"] = tags_in(form.tags)
     # An hour that an agent has set stays, as long as nobody chooses another day.
     if "last_day" in request.form and form.last_day != last_day_of(memory.expires_at):
         changes["expires_at"] = form.expires_at
@@ -275,7 +275,7 @@ def _written_for_nothing(memory_id: UUID) -> Response:
 def _is_as_written(entry: Entry) -> bool:
     """Tell whether a memory says by now what the form does: then Enter was pressed twice, and nobody came between."""
     given, memory = request.form, entry.memory
-    tags = merged_tags((), (tag for tag in given.get("tags", "").split(",") if tag.strip()))
+    tags = merged_tags((), tags_in(given.get("tags", "")))
     day = str(last_day_of(memory.expires_at) or "")
     return (
         by_lines(given.get("text", "")).strip() == by_lines(memory.text).strip()

@@ -11,6 +11,7 @@ from pydantic import BaseModel, field_validator
 from memory.drafts.drafts import Draft
 from retrieval.policy import Fusion
 from webapp.api.schemas import Limit, Line, MemoryType, Question, TokenBudget
+from webapp.pages.forms import tags_in
 
 # Numbers of a policy that have a slider: the letter and the name on the page, least, most, step.
 SLIDERS: dict[str, tuple[str, str, float, float, float]] = {
@@ -100,7 +101,7 @@ class RememberForm(CellForm):
 
     def to_draft(self) -> Draft:
         """Return the checked draft; raises `InvalidError`."""
-        tags = tuple(tag.strip() for tag in self.tags.split(",") if tag.strip())
+        tags = tuple(tags_in(self.tags))
         return Draft(text=_lines(self.text), type=self.type, tags=tags, manually_saved=self.saved)
 
 
