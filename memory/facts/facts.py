@@ -84,12 +84,12 @@ class Statement:
             if is_unseen(in_a_line):
                 raise InvalidError(name, "must not be empty")
             # A single character may become several in a key (U+FDFA becomes 18), and an index takes no longer one.
-            if max(len(in_a_line), len(key_of(in_a_line))) > most:
+            if max(len(in_a_line), len(caseless(in_a_line))) > most:
                 raise InvalidError(name, f"must have at most {most:,} characters")
             object.__setattr__(self, name, in_a_line)
         if not 0 <= self.confidence <= 1:
             raise InvalidError("confidence", "must be between 0 and 1")
-        object.__setattr__(self, "keys", {f"{name}_key": key_of(getattr(self, name)) for name in MOST})
+        object.__setattr__(self, "keys", {f"{name}_key": caseless(getattr(self, name)) for name in MOST})
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,15 +136,6 @@ class FactPage:
     next_cursor: str | None
 
 
-def key_of(words: str) -> str:
-    """Return what the parts of facts are compared by.
-
-    >>> key_of("  Ada   LOVELACE ")
-    'ada lovelace'
-    """
-    return caseless(words)
-
-
 # `due` is when the next fact of the same subject and predicate begins; what a model has read ends nothing that was
 # stated. Only what would last beyond that is written.
 _END_CONTRADICTED = text("""
@@ -168,7 +159,7 @@ def end_contradicted(
 ) -> Sequence[UUID]:
     """End each single fact of a locked space when the next of its subject and predicate begins; return which changed.
 
-    With a `key`, a subject and a predicate as `key_of` writes them, only facts of these are looked at.
+    With a `key`, a subject and a predicate as `caseless` writes them, only facts of these are looked at.
     """
     subject, predicate = key or (None, None)
     session.flush()
@@ -377,11 +368,11 @@ def _chosen(user_id: UUID, filters: FactFilters) -> Select[Fact, str]:
     if filters.hidden:
         statement = statement.where(Space.slug.not_in(filters.hidden))
     if filters.subject is not None:
-        statement = statement.where(Fact.subject_key == key_of(filters.subject))
+        statement = statement.where(Fact.subject_key == caseless(filters.subject))
     if filters.predicate is not None:
-        statement = statement.where(Fact.predicate_key == key_of(filters.predicate))
+        statement = statement.where(Fact.predicate_key == caseless(filters.predicate))
     if filters.naming is not None:
-        words = _with_oneself(key_of(filters.naming))
+        words = _with_oneself(caseless(filters.naming))
         statement = statement.where(or_(_stands_in(Fact.subject_key, words), _stands_in(Fact.object_key, words)))
     if filters.at is not None:
         statement = statement.where(_is_true(filters.at, filters.until))
