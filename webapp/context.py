@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from datetime import UTC, datetime, tzinfo
-from typing import cast
+from typing import TypeVar, cast
 
-from flask import current_app, g
+from flask import current_app, g, request
 from sqlalchemy.orm import Session
 
 from memory.accounts.accounts import Credential
@@ -14,7 +15,9 @@ from memory.clock import utc_now
 from tasks.runtime import Runtime
 from webapp.extensions import db
 
-__all__ = ["credential", "elapsed", "local_now", "request_id", "runtime", "session", "utc_now", "zone"]
+__all__ = ["credential", "elapsed", "local_now", "once", "request_id", "runtime", "session", "utc_now", "zone"]
+
+Answer = TypeVar("Answer")
 
 
 def runtime() -> Runtime:
@@ -30,6 +33,21 @@ def session() -> Session:
 def credential() -> Credential:
     """Return who is asking; the guards have set it."""
     return cast(Credential, g.credential)
+
+
+def once(question: str, ask: Callable[[], Answer]) -> Answer:
+    """Return the answer to a question about who is asking; a request that only looks asks for it once.
+
+    Any other asks each time: it may have changed the answer itself, or have waited for somebody who did.
+    """
+    if request.method not in {"GET", "HEAD"}:
+        return ask()
+    who = credential()
+    answers = g.setdefault("answers", {})
+    key = question, who.user_id, who.session_key
+    if key not in answers:
+        answers[key] = ask()
+    return cast(Answer, answers[key])
 
 
 def zone() -> tzinfo:

@@ -31,7 +31,7 @@ from memory.writing.bulk import set_status_many
 from memory.writing.remember import remember_many
 from memory.writing.trace import Outcome, Trace
 from tasks.embedding import nudge
-from webapp.context import credential, runtime, session, utc_now
+from webapp.context import credential, once, runtime, session, utc_now
 
 NOTHING_STORED = "this session is incognito: nothing is stored"
 NOTHING_RECALLED = "this session is incognito: nothing is recalled"
@@ -81,7 +81,8 @@ def space_for(slug: str | None) -> Space:
     """Return the space of this name, without one the implied or the default; a confined token sees no other."""
     who, implied = credential(), implied_space()
     if who.space_id is None and (slug is not None or implied is None):
-        return get_space(session(), who.user_id, DEFAULT_SPACE if slug is None else slug)
+        named = DEFAULT_SPACE if slug is None else slug
+        return once(f"space {named}", lambda: get_space(session(), who.user_id, named))
     assert implied is not None
     own = space_at(implied)
     if slug not in {None, own.slug}:
@@ -108,10 +109,14 @@ def scope_for(slug: str | None) -> Space | None:
 
 def is_incognito(space: Space | None) -> bool:
     """Tell whether this session is incognito in a space, or at all; `was_incognito` remembers it for the request."""
-    who = credential()
-    on = incognito.is_on(session(), who.user_id, who.session_key, space)
+    on = incognito.is_on(_switch(), space)
     g.incognito = g.get("incognito", False) or on
     return on
+
+
+def _switch() -> bool | None:
+    who = credential()
+    return once("switch", lambda: incognito.switch_of(session(), who.user_id, who.session_key))
 
 
 def was_incognito(slug: Any) -> bool:
@@ -124,13 +129,17 @@ def was_incognito(slug: Any) -> bool:
         return is_incognito(None)
 
 
-def incognito_spaces() -> frozenset[str]:
-    """Return the names of the spaces that are incognito by their default in this session.
+def closed_by_default() -> Sequence[Space]:
+    """Return the spaces that are incognito by their default in this session.
 
     This leaves `was_incognito` alone, as what is done beside these spaces is not done in incognito.
     """
-    who = credential()
-    return frozenset(space.slug for space in incognito.closed_by_default(session(), who.user_id, who.session_key))
+    return once("closed", lambda: incognito.closed_by_default(session(), credential().user_id, _switch()))
+
+
+def incognito_spaces() -> frozenset[str]:
+    """Return the names of the spaces that are incognito by their default in this session."""
+    return frozenset(space.slug for space in closed_by_default())
 
 
 def silent_spaces() -> frozenset[str]:
@@ -408,10 +417,9 @@ def restorables(ids: Collection[UUID] | None = None) -> Sequence[Restorable]:
 
 def told_restorables() -> Sequence[Restorable]:
     """Return all that the caller can bring back, except in spaces that incognito keeps closed."""
-    who = credential()
     if is_incognito(None):
         return ()
-    closed = {space.id for space in incognito.closed_by_default(session(), who.user_id, who.session_key)}
+    closed = {space.id for space in closed_by_default()}
     # For `was_incognito`: some of what this request does was done in incognito.
     g.incognito = g.incognito or bool(closed)
     return [each for each in restorables() if each.space_id not in closed]

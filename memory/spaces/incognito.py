@@ -86,23 +86,24 @@ def _drop_silent(session: Session, user_id: UUID) -> None:
     session.expire_all()
 
 
-def is_on(session: Session, user_id: UUID, session_key: str, space: Space | None) -> bool:
-    """Tell whether the session is incognito: by its own switch, else by the space's default."""
+def switch_of(session: Session, user_id: UUID, session_key: str) -> bool | None:
+    """Return how the session's own switch stands; None where the session follows the defaults of spaces."""
     statement = select(IncognitoSession.active).where(
         IncognitoSession.user_id == user_id, IncognitoSession.session_key == session_key
     )
-    active = session.scalar(statement)
-    if active is None:
-        return space is not None and space.incognito_default
-    return active
+    return session.scalar(statement)
 
 
-def closed_by_default(session: Session, user_id: UUID, session_key: str) -> Sequence[Space]:
-    """Return the spaces that are incognito in this session by their own default."""
-    mine = select(Space).where(Space.user_id == user_id, Space.incognito_default)
-    closed = session.scalars(mine).all()
-    # One space is asked for all: only the session's own switch could still make a difference, and it has one.
-    return closed if closed and is_on(session, user_id, session_key, closed[0]) else ()
+def is_on(switch: bool | None, space: Space | None) -> bool:
+    """Tell whether a session is incognito: by its own switch, else by the space's default."""
+    return space is not None and space.incognito_default if switch is None else switch
+
+
+def closed_by_default(session: Session, user_id: UUID, switch: bool | None) -> Sequence[Space]:
+    """Return the spaces that are incognito by their own default in a session with such a switch."""
+    if switch is False:
+        return ()
+    return session.scalars(select(Space).where(Space.user_id == user_id, Space.incognito_default)).all()
 
 
 def count_refusals(session: Session, user_id: UUID, session_key: str, writes: int, now: datetime) -> None:

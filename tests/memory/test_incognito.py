@@ -18,7 +18,8 @@ from memory.spaces.spaces import create_space, get_space, update_space
 def is_on(book):
     def _is_on(key="tab", space="default"):
         with book.session() as session:
-            return incognito.is_on(session, book.user_id, key, get_space(session, book.user_id, space))
+            switch = incognito.switch_of(session, book.user_id, key)
+            return incognito.is_on(switch, get_space(session, book.user_id, space))
 
     return _is_on
 

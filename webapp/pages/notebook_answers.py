@@ -12,7 +12,6 @@ from sqlalchemy import select
 
 from memory.forgetting.restore import list_restorable
 from memory.models import Memory, Space, Theme
-from memory.spaces.incognito import closed_by_default
 from memory.spaces.sharing import Shared
 from memory.spaces.spaces import list_spaces
 from retrieval.days.dates import Period
@@ -20,7 +19,7 @@ from retrieval.policy import Policy
 from retrieval.query import Hit, Result
 from retrieval.ranking.types import Candidate, Ranked, Score, Scored
 from webapp.context import credential, session, utc_now
-from webapp.operations import is_incognito
+from webapp.operations import closed_by_default, is_incognito
 
 _OF_CANDIDATE = ("bm25", "keyword_rank", "cosine", "semantic_rank")
 # `asked` is left out, as it tells what the question was about by its words, and a notebook keeps numbers alone.
@@ -166,7 +165,4 @@ def _themes(ids: Collection[UUID]) -> dict[UUID | None, str]:
 
 def closed_spaces() -> Sequence[Space]:
     """Return the spaces of which incognito shows nothing in this session."""
-    who = credential()
-    if is_incognito(None):
-        return list_spaces(session(), who.user_id)
-    return closed_by_default(session(), who.user_id, who.session_key)
+    return list_spaces(session(), credential().user_id) if is_incognito(None) else closed_by_default()

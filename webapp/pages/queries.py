@@ -24,7 +24,7 @@ from memory.writing.trace import Neighbour, Outcome
 from retrieval.lookup.elsewhere import spaces_with_words
 from retrieval.query import MAX_QUERY
 from retrieval.words.passage import stem, stems
-from webapp.context import credential, session, utc_now
+from webapp.context import credential, once, session, utc_now
 from webapp.operations import incognito_spaces, is_incognito, visible_entry
 from webapp.pages.forms import BrowseForm, SearchForm
 
@@ -111,7 +111,13 @@ def offered(offer: SpaceOffer, named: Callable[[Space], str]) -> Offered:
 
 def offered_spaces(chosen: str | None = None) -> Offered:
     """Return the spaces that a form offers, the chosen one among them."""
-    return offered(offer_spaces(session(), credential().user_id, chosen), lambda space: space.name)
+    return offered(_offer(chosen), lambda space: space.name)
+
+
+def _offer(chosen: str | None) -> SpaceOffer:
+    offer = once(f"spaces {chosen}", lambda: offer_spaces(session(), credential().user_id, chosen))
+    _names().update({(Space, space.slug): space.name for space in offer.spaces})
+    return offer
 
 
 def space_name(slug: str) -> str:
@@ -125,11 +131,17 @@ def theme_name(slug: str) -> str:
 
 
 def _called(kind: type[Space | Theme], name: Any, slug: str) -> str:
-    names: dict[tuple[type[Space | Theme], str], str] = g.setdefault("names_of_slugs", {})
+    names = _names()
     if (kind, slug) not in names:
         mine = (kind.user_id == credential().user_id, kind.slug == slug)
         names[kind, slug] = session().scalar(select(name).where(*mine)) or slug
     return names[kind, slug]
+
+
+def _names() -> dict[tuple[type[Space | Theme], str], str]:
+    """Return the names that this request knows, by kind and slug."""
+    names: dict[tuple[type[Space | Theme], str], str] = g.setdefault("names_of_slugs", {})
+    return names
 
 
 def actor_name(actor: str) -> str:
@@ -159,7 +171,7 @@ def choices(chosen: str | None = None) -> Choices:
     user_id = credential().user_id
     listed = list_themes(session(), user_id, outside=incognito_spaces()) if not is_incognito(None) else ()
     themes = [(theme.slug, theme.display_name) for theme, _ in listed]
-    offer = offer_spaces(session(), user_id, chosen)
+    offer = _offer(chosen)
     return Choices(offer.spaces, offer.number, offer.memories, themes)
 
 
