@@ -10,8 +10,6 @@ from pages_browser import at_browser, stored
 from sqlalchemy import Engine, event
 
 
-
-
 @pytest.mark.parametrize(
     "path",
     [
