@@ -5,7 +5,9 @@ from __future__ import annotations
 import hashlib
 import re
 import secrets
+import unicodedata
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import cache
@@ -79,7 +81,7 @@ def create_user(
         raise InvalidError("email", "must be an e-mail address")
     _check_new(password)
     named = {"email": email, "display_name": display_name or email.partition("@")[0]}
-    row = {**named, "role": role, "password_hash": _hasher.hash(password), "created_at": now}
+    row = {**named, "role": role, "password_hash": _hasher.hash(_in_one_form(password)), "created_at": now}
     # Somebody may be adding the same one at this moment, and is waited for.
     added = insert(User).values(row).on_conflict_do_nothing().returning(User)
     user = session.scalars(added).one_or_none()
@@ -114,27 +116,34 @@ def set_password(session: Session, user_id: UUID, new: str, *, now: datetime, ac
     It ends every browser session of the user. Raises `InvalidError` on `password` when it is too short.
     """
     _check_new(new)
-    session.get_one(User, user_id).password_hash = _hasher.hash(new)
+    session.get_one(User, user_id).password_hash = _hasher.hash(_in_one_form(new))
     record(session, user_id, "user.password_changed", actor=actor, now=now, subject_id=user_id)
     session.flush()
 
 
 def is_password(user: User, password: str) -> bool:
     """Tell whether this is the user's password."""
-    try:
-        return _hasher.verify(user.password_hash, password)
-    except (VerificationError, InvalidHashError):
-        return False
+    return _fits(user.password_hash, password)
 
 
 def check_password(session: Session, email: str, password: str) -> UUID | None:
     """Return the id of the user with this address and password, None for any other; takes equally long."""
     row = session.execute(select("*").select_from(func.find_login(email.strip().lower()))).one_or_none()
-    try:
-        _hasher.verify(row.password_hash if row else _nobody(), password)
-    except (VerificationError, InvalidHashError):
-        return None
-    return row.id if row else None
+    fits = _fits(row.password_hash if row else _nobody(), password)
+    return row.id if row and fits else None
+
+
+def _fits(password_hash: str, password: str) -> bool:
+    # As earlier versions hashed it, too: as it was typed.
+    for typed in dict.fromkeys((_in_one_form(password), password)):
+        with suppress(VerificationError, InvalidHashError):
+            return _hasher.verify(password_hash, typed)
+    return False
+
+
+def _in_one_form(password: str) -> str:
+    """Return a password in NFKC: one keyboard types a letter with its accent as one character, another as two."""
+    return unicodedata.normalize("NFKC", password)
 
 
 def end_session(session: Session, user_id: UUID, session_id: str, *, now: datetime, actor: str) -> None:

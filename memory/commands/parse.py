@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 from uuid import UUID
 
 from memory.commands.grammar import ASKING_START, PATTERNS, POLITE_END, POLITE_START, TOLD_END, Pattern
+from memory.texts.scripts import UNSPACED, as_indexed, words
 
 Kind = Literal[
     "recall",
@@ -215,7 +216,7 @@ def _place(word: str) -> int:
 
 def words_of(subject: str) -> Sequence[str]:
     """Return the words of a subject that say what it is about, in lower case and without their commonest endings."""
-    said = (word.casefold() for word in _WORD.findall(_SHORTENED.sub("", subject)))
+    said = (word.casefold() for _, word in words(as_indexed(_SHORTENED.sub("", subject))))
     return [_root(word) for word in said if word not in _EMPTY]
 
 
@@ -235,7 +236,7 @@ def speaks_of(text: str, subject: str) -> bool:
     True
     """
     wanted = set(words_of(subject))
-    return bool(wanted) and wanted <= set(words_of(text))
+    return bool(wanted) and wanted <= _there(text, wanted)
 
 
 def share_of(text: str, subject: str) -> float:
@@ -246,8 +247,15 @@ def share_of(text: str, subject: str) -> float:
     >>> share_of("No coffee after 14:00.", "I drink my tea without sugar")
     0.0
     """
-    wanted, there = set(words_of(subject)), set(words_of(text))
+    wanted = set(words_of(subject))
+    there = _there(text, wanted)
     return sum(any(_alike(word, other) for other in there) for word in wanted) / len(wanted) if wanted else 0.0
+
+
+def _there(text: str, wanted: Iterable[str]) -> set[str]:
+    """Return the words of a text, and those that are `wanted` and stand in it where its script has no blanks."""
+    said = as_indexed(text).casefold()
+    return {*words_of(text), *(word for word in wanted if UNSPACED.match(word) and word in said)}
 
 
 def _alike(one: str, other: str) -> bool:
@@ -257,7 +265,6 @@ def _alike(one: str, other: str) -> bool:
 
 # Beginnings of fewer letters are those of other words too.
 _LONG_ENOUGH = 5
-_WORD = re.compile(r"\w+")
 _SHORTENED = re.compile(r"['\u2019](?:s|m|re|ve|ll|d)\b", re.IGNORECASE)
 _EMPTY = frozenset(
     re.findall(

@@ -11,6 +11,7 @@ from uuid import UUID
 from memory.errors import InvalidError
 from memory.models import ROLES, STATUSES, TYPES
 from memory.texts.caseless import caseless
+from memory.texts.scripts import compatible
 
 MAX_TEXT_BYTES = 64 * 1024
 # The texts of a batch together: while it is being stored, nobody else writes to its space.
@@ -155,12 +156,17 @@ def check_not_ahead(created_at: datetime | None, now: datetime) -> None:
 def merged_tags(old: Iterable[str], new: Iterable[str]) -> list[str]:
     """Return `old` followed by the tags that `new` adds, as many as may be, without blanks around them or doubled ones.
 
-    A tag in another case is the same, and stays as it was written first.
+    A tag with the same `tag_key` is the same, and stays as it was written first.
     """
     kept: dict[str, str] = {}
     for tag in (*old, *map(without_blanks, new)):
-        kept.setdefault(caseless(tag), tag)
+        kept.setdefault(tag_key(tag), tag)
     return list(kept.values())[:MAX_TAGS]
+
+
+def tag_key(tag: str) -> str:
+    """Return what is the same for a tag in any case, and with any signs that nobody sees."""
+    return caseless(compatible(tag))
 
 
 def without_blanks(tag: str) -> str:

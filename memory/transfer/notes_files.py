@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import re
+from codecs import BOM_UTF16_BE, BOM_UTF16_LE
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -92,7 +93,9 @@ def drafts_in(
     Raises `InvalidError` that names the file, and the line or the number of what cannot be a memory.
     """
     try:
-        text = _LINE_END.sub("\n", content.decode("utf-8-sig"))
+        # What Windows calls Unicode is the other one.
+        encoding = "utf-16" if content.startswith((BOM_UTF16_LE, BOM_UTF16_BE)) else "utf-8-sig"
+        text = _LINE_END.sub("\n", content.decode(encoding))
     except UnicodeDecodeError:
         raise _wrong(name, "is not UTF-8") from None
     kind = Path(name).suffix.lower()

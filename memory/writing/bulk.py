@@ -11,7 +11,7 @@ from uuid import UUID
 from sqlalchemy import Select, delete, or_, select
 from sqlalchemy.orm import Session, aliased
 
-from memory.drafts.drafts import MAX_TAGS
+from memory.drafts.drafts import MAX_TAGS, tag_key
 from memory.embedding.cache import drop_cached
 from memory.errors import InvalidError, RefusedError
 from memory.forgetting.forget import find_twins, forget_locked
@@ -25,7 +25,6 @@ from memory.redaction.tombstones import Graveyard, graveyard
 from memory.spaces.capacity import expired_in, make_room
 from memory.spaces.spaces import get_space, lock_space, lock_spaces_of, lock_tied
 from memory.storage.unsynchronised import run_unsynchronised, set_of_all
-from memory.texts.caseless import caseless
 from memory.writing import edit
 
 MOST = 500
@@ -97,8 +96,8 @@ def tag_many(
 
 
 def written(tag: str, tags: Sequence[str]) -> list[str]:
-    """Return how a tag is written among others, whatever its case."""
-    return [each for each in tags if caseless(each) == caseless(tag)]
+    """Return how a tag is written among others: as those that are the same."""
+    return [each for each in tags if tag_key(each) == tag_key(tag)]
 
 
 def taken_off(session: Session, user_id: UUID, ids: Sequence[UUID], tag: str, at: datetime) -> dict[UUID, str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import unicodedata
 from datetime import timedelta
 
 import pytest
@@ -25,6 +26,7 @@ from memory.accounts.accounts import (
 from memory.clock import utc_now
 from memory.errors import ConflictError, InvalidError, NotFoundError
 from memory.models import User
+from memory.storage.database import user_session
 
 PASSWORD = "correct horse battery"
 
@@ -69,6 +71,24 @@ def knock(runtime, email, password):
 
 def test_the_right_password_opens(runtime, eve):
     assert knock(runtime, f" {eve.email.upper()} ", PASSWORD) == eve.id
+
+
+@pytest.mark.parametrize("chosen", ["mật khẩu của tôi", "\uff4b\uff45\uff59　パスワード"])
+def test_a_password_opens_whichever_keyboard_types_it(runtime, new_person, chosen):
+    linh = new_person("linh")
+    with user_session(runtime.sessions, linh.id) as session:
+        set_password(session, linh.id, unicodedata.normalize("NFD", chosen), now=utc_now(), actor="test")
+    for form in ("NFC", "NFD", "NFKC"):
+        assert knock(runtime, linh.email, unicodedata.normalize(form, chosen)) == linh.id
+
+
+def test_a_password_that_was_kept_as_it_was_typed_still_opens(runtime, new_person, owner):
+    linh = new_person("linh")
+    typed = unicodedata.normalize("NFD", "mật khẩu của tôi")
+    with owner.begin() as connection:
+        values = {"hash": PasswordHasher().hash(typed), "id": linh.id}
+        connection.execute(text("UPDATE users SET password_hash = :hash WHERE id = :id"), values)
+    assert knock(runtime, linh.email, typed) == linh.id
 
 
 @pytest.mark.parametrize("password", ["", PASSWORD + " ", PASSWORD.upper()])

@@ -247,6 +247,15 @@ def test_of_the_spaces_of_an_account_the_first_are_named(drafts):
     assert len(str(error.value)) < 300
 
 
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-8-sig"])
+def test_a_file_is_read_as_windows_writes_it(tmp_path, encoding):
+    (tmp_path / "a.txt").write_bytes("مفتاح الشقة\r\n\r\n東京駅".encode(encoding))
+    assert [each.text for each in drafts_of(tmp_path / "a.txt", "a.txt", datetime.now(UTC))] == [
+        "مفتاح الشقة",
+        "東京駅",
+    ]
+
+
 def test_a_file_that_is_not_utf8_is_named(tmp_path):
     (tmp_path / "a.txt").write_bytes(b"caf\xe9")
     with pytest.raises(InvalidError, match=r"a\.txt: is not UTF-8"):

@@ -254,5 +254,7 @@ def test_a_tag_has_no_blanks_around_it_and_one_case(book):
     assert book.load(first.id).tags == ["Garden", "summer house"]
     book.write("The hose leaks", tags=("GARDEN", "tools"))
     assert book.load(first.id).tags == ["Garden", "summer house", "tools"]
+    book.write("The hose leaks", tags=("\u200ftools", "summer\u200b house"))
+    assert book.load(first.id).tags == ["Garden", "summer house", "tools"]
     book.do(update, first.id, {"tags": ["tools ", "Tools", "roof"]})
     assert book.load(first.id).tags == ["tools", "roof"]

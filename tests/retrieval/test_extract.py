@@ -29,6 +29,17 @@ def test_a_message_is_cut_into_its_sentences() -> None:
     ]
 
 
+def test_a_sentence_ends_with_the_sign_of_its_script() -> None:
+    pieces = [
+        "هل تحب القهوة مع الحليب؟",
+        "میں صبح چائے پیتا ہوں\u06d4",
+        "मुझे हर सुबह चाय पसंद है।",
+        "我们下周三在火车站见面。",
+        "ខ្ញុំចូលចិត្តកាហ្វេនៅពេលព្រឹក។",
+    ]
+    assert texts(" ".join(pieces)) == pieces
+
+
 def test_short_sentences_stand_back_behind_longer_ones() -> None:
     assert texts("Oh. Really? The bees have left the hive again. Wow.") == ["The bees have left the hive again."]
 

@@ -23,6 +23,18 @@ def test_a_question_lists_what_is_remembered(agent, notes):
     assert (answer["intent"], answer["done"], answer["memories"][0]["id"]) == ("recall", True, notes["nuts"])
 
 
+@pytest.mark.parametrize(
+    ("stored", "asked", "other"),
+    [("我的猫叫小花", "小花", "小狗"), ("मुझे दिन पसंद है", "दिन", "दान"), ("قلمي ٤٥ في الدرج", "قلمي 45", "قلمي 46")],
+)
+def test_what_was_told_in_another_script_is_forgotten_by_its_words_alone(agent, stored, asked, other):
+    agent.store(stored)
+    assert not say(agent, f"forget what I said about {other}")["done"]
+    assert agent.texts() == [stored]
+    assert say(agent, f"forget what I said about {asked}")["done"]
+    assert agent.texts() == []
+
+
 @pytest.mark.parametrize("said", ["What do you remember about me?", "what do you remember", "list all my memories"])
 def test_who_asks_for_all_is_told_how_much_there_is_and_what_matters_most(agent, said):
     assert say(agent, said)["answer"] == "I remember nothing here yet."
