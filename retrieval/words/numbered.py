@@ -6,7 +6,6 @@ import re
 from collections.abc import Collection, Iterator, Sequence
 from itertools import islice, pairwise
 
-from memory.texts.scripts import one_form
 from retrieval.words.codes import UNIT
 from retrieval.words.lexemes import DATED, GENERIC, TOKEN, YEAR, bare, is_of
 
@@ -97,10 +96,11 @@ def paired_in(text: str, content: Sequence[str]) -> Iterator[tuple[str, str]]:
 
 
 def names_another(text: str, numbers: Pairs, paired: Pairs) -> bool:
-    """Tell whether a text has other numbers alone behind the names of all these pairs, which are in one form."""
+    """Tell whether a text has other numbers alone behind the names of all these pairs, whose digits are those of ASCII."""
     if not numbers and not paired:
         return False
-    text = one_form(text)
+    if not text.isascii():
+        text = re.sub(r"\d", lambda digit: str(int(digit[0])), text)
     behind = _numbers_behind(text)
     # Of "firmware 1.42 is fine, 1.43 is not" the second number is of the same name.
     held = frozenset(_numbers_in(text)) if paired else frozenset()
