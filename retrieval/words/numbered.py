@@ -96,7 +96,7 @@ def paired_in(text: str, content: Sequence[str]) -> Iterator[tuple[str, str]]:
 
 
 def names_another(text: str, numbers: Pairs, paired: Pairs) -> bool:
-    """Tell whether a text has other numbers alone behind the names of all these pairs, whose digits are those of ASCII."""
+    """Tell whether a text has other numbers alone behind the names of all these pairs, which are in one form."""
     if not numbers and not paired:
         return False
     if not text.isascii():
