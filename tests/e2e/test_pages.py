@@ -10,6 +10,7 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 from secrets_of_tests import PASSWORD
 
+from memory.accounts.accounts import create_token
 from memory.clock import utc_now
 from memory.drafts.drafts import Draft
 from memory.spaces.spaces import create_space, lock_spaces, update_space
@@ -597,6 +598,38 @@ def test_what_is_written_from_right_to_left_reads_so(log_in: LogIn, reader: Any)
     assert page.locator(".entry-text .verbatim").evaluate(beside) < 2
     page.get_by_role("link", name="Edit").click()
     expect(page.get_by_label("What is to be remembered")).to_have_css("direction", "rtl")
+
+
+def test_a_name_that_is_written_from_right_to_left_does_not_mix_with_what_is_beside_it(
+    log_in: LogIn, reader: Any
+) -> None:
+    name = "בית (ישן)!"
+    with user_session(reader.runtime.sessions, reader.id) as session:
+        create_token(session, reader.id, name, ["read"], now=utc_now())
+        create_space(session, reader.id, "house", soft_cap=200, now=utc_now(), actor="test", name=name)
+    # Where the name begins and ends, and what follows it.
+    places = """(text, name) => {
+        const range = document.createRange();
+        const node = [...text.childNodes].find((each) => each.data?.includes(name));
+        const start = node.data.indexOf(name);
+        const behind = node.data.indexOf("100", start);
+        return [start, start + name.length - 1, Math.max(start, behind)].map((at) => {
+            range.setStart(node, at);
+            range.setEnd(node, at + 1);
+            return range.getBoundingClientRect().left;
+        });
+    }"""
+    page = log_in(reader, at="/facts")
+    page.get_by_label("Who or what").fill(name)
+    expect(page.get_by_label("Who or what")).to_have_css("unicode-bidi", "plaintext")
+    page.get_by_label("What of it").fill("is")
+    page.get_by_label("Where, whom or what").fill("old")
+    page.get_by_label("Space").first.select_option(label=name)
+    page.get_by_role("button", name="State it").click()
+    for at in ("/facts", "/tokens"):
+        page.goto(at)
+        first, last, behind = page.locator("main").get_by_text(name).last.evaluate(places, name)
+        assert last < first <= behind, at
 
 
 def test_who_archives_many_sees_that_it_goes_on(log_in: LogIn, reader: Any) -> None:

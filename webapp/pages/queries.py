@@ -27,6 +27,7 @@ from retrieval.words.passage import stem, stems
 from webapp.context import credential, once, session, utc_now
 from webapp.operations import incognito_spaces, is_incognito, visible_entry
 from webapp.pages.forms import BrowseForm, SearchForm
+from webapp.pages.words import in_a_line
 
 PAGE = 20
 _WORD = re.compile(r"\w+")
@@ -116,7 +117,7 @@ def offered_spaces(chosen: str | None = None) -> Offered:
 
 def _offer(chosen: str | None) -> SpaceOffer:
     offer = once(f"spaces {chosen}", lambda: offer_spaces(session(), credential().user_id, chosen))
-    _names().update({(Space, space.slug): space.name for space in offer.spaces})
+    _names().update({(Space, space.slug): in_a_line(space.name) for space in offer.spaces})
     return offer
 
 
@@ -134,7 +135,7 @@ def _called(kind: type[Space | Theme], name: Any, slug: str) -> str:
     names = _names()
     if (kind, slug) not in names:
         mine = (kind.user_id == credential().user_id, kind.slug == slug)
-        names[kind, slug] = session().scalar(select(name).where(*mine)) or slug
+        names[kind, slug] = in_a_line(session().scalar(select(name).where(*mine)) or slug)
     return names[kind, slug]
 
 
@@ -155,7 +156,7 @@ def actor_name(actor: str) -> str:
 
 
 def _called_token(name: str, prefix: str) -> str:
-    return f"{name} ({prefix}…)"
+    return f"{in_a_line(name)} ({prefix}…)"
 
 
 def offered_tokens(chosen: UUID | None) -> Sequence[tuple[str, str]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
+from unicodedata import bidirectional
 
 from markupsafe import Markup, escape
 
@@ -16,6 +17,8 @@ _UNITS = (
     (3_600, "hour"),
     (60, "minute"),
 )
+# Embeddings, overrides and isolates, with their ends.
+_DIRECTING = dict.fromkeys([*range(0x202A, 0x202F), *range(0x2066, 0x206A)])
 
 
 def ordinal(number: int) -> str:
@@ -55,6 +58,18 @@ def counted(number: int, noun: str, plural: str = "") -> str:
     ('2,000 messages', '1 memory')
     """
     return f"{number:,} {noun if number == 1 else plural or noun + 's'}"
+
+
+def in_a_line(name: str) -> str:
+    """Return a name as it stands in a sentence, where one that is written from right to left would mix with the rest.
+
+    Without marks that override the direction of letters, which could make it and what follows look like another.
+
+    >>> in_a_line("Heron \u202e42"), len(in_a_line("home \u05d1"))
+    ('Heron 42', 8)
+    """
+    plain = name.translate(_DIRECTING)
+    return f"\u2068{plain}\u2069" if any(bidirectional(each) in {"R", "AL"} for each in plain) else plain
 
 
 def lasting(seconds: float) -> str:
