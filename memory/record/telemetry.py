@@ -39,6 +39,10 @@ FROM (
 """)
 
 
+# By a clock that was ahead they have come beyond this moment, and what is done until then would be in none of them.
+_COUNT_ANEW = text("UPDATE totals SET total = 0, counted_until = '-infinity' WHERE counted_until > :now")
+
+
 def count_late(session: Session, user_id: UUID, call_ids: Sequence[UUID]) -> None:
     """Add calls of long ago to the totals, which have gone past their moment. The caller commits."""
     counted_until = session.scalar(_HOLD)
@@ -46,7 +50,11 @@ def count_late(session: Session, user_id: UUID, call_ids: Sequence[UUID]) -> Non
 
 
 def advance_totals(session: Session, now: datetime) -> None:
-    """Add what was done until an hour ago to the totals, so that `telemetry` counts the rest alone."""
+    """Add what was done until an hour ago to the totals, so that `telemetry` counts the rest alone.
+
+    Those of a clock that was ahead are counted anew, of what is in the record.
+    """
+    session.execute(_COUNT_ANEW, {"now": now})
     session.execute(select(func.advance_totals(now - SETTLED)))
 
 

@@ -291,6 +291,20 @@ def test_totals_say_the_same_however_far_they_have_come(book):
         session.rollback()
 
 
+def test_what_is_done_after_a_clock_was_ahead_is_counted(book):
+    now = utc_now()
+    with book.session() as session:
+        advance_totals(session, now + timedelta(days=2))
+        for moment in (now, now + timedelta(hours=2)):
+            before = telemetry(session, moment)["tool_calls"]
+            call = {"correlation_id": "-", "tool": "memory_get", "duration_ms": 1.0, "created_at": moment}
+            record_tool_call(session, book.user_id, success=True, **call)
+            session.flush()
+            advance_totals(session, moment)
+            assert telemetry(session, moment)["tool_calls"] == before + 1
+        session.rollback()
+
+
 def test_a_call_that_is_reported_late_is_counted_once(book):
     now = utc_now()
     with book.session() as session:
