@@ -98,6 +98,18 @@ class Recording:
                     return
             else:
                 return
+    def searched(self, arguments: dict[str, Any], question: str, result: Result) -> None:
+        """Append a search by what it found."""
+        told = recalled(result.hits)
+        self.done(
+            arguments,
+            question=question,
+            result=told,
+            affected=told["ids"],
+            hits=hits_of(result, len(result.hits)),
+            success=not result.error,
+        )
+
 
     def _append(self, arguments: dict[str, Any], question: str | None, place: Place, fields: dict[str, Any]) -> None:
         who = credential()

@@ -12,7 +12,6 @@ from memory.errors import InvalidError
 from memory.models import Cell, Memory
 from memory.notebooks import cells
 from memory.writing.trace import Outcome
-from retrieval.query import Result
 from webapp.commands import CommandResult, run, take_slip
 from webapp.context import credential, session, utc_now
 from webapp.operations import is_incognito, space_at, store
@@ -28,7 +27,7 @@ from webapp.pages.notebook_forms import (
 )
 from webapp.pages.notebook_stored import asked_of, output_of
 from webapp.recall import find
-from webapp.recording import Recording, hits_of, recalled
+from webapp.recording import Recording
 
 INCOGNITO = "Incognito is on: nothing is recalled, and nothing of this cell is kept. End it to run the cell."
 
@@ -80,7 +79,8 @@ def _recall(cell: Cell, form: CellForm) -> Ran:
         return Ran(notice=INCOGNITO)
     answer = answer_of(found)
     if _differs(cell, form, answer):
-        _note_recall(recording, form, found)
+        # So that "that" in a command means it.
+        recording.searched({"query": form.q}, form.q, found)
     return Ran(form.kept(), answer)
 
 
@@ -88,19 +88,6 @@ def _differs(cell: Cell, form: RecallForm, answer: dict[str, Any]) -> bool:
     """Tell whether this run asks, or answers, something else than the last; a slider that was moved does not count."""
     before = {each["id"] for each in (output_of(cell) or {}).get("hits", ())}
     return cell.input.get("q") != form.q or before != {each["id"] for each in answer["hits"]}
-
-
-def _note_recall(recording: Recording, form: RecallForm, found: Result) -> None:
-    """Record what was recalled: "that" in a command means it."""
-    told = recalled(found.hits)
-    recording.done(
-        {"query": form.q},
-        question=form.q,
-        result=told,
-        affected=told["ids"],
-        hits=hits_of(found, len(found.hits)),
-        success=not found.error,
-    )
 
 
 def _context(_cell: Cell, form: CellForm) -> Ran:

@@ -101,16 +101,9 @@ def _ask(form: SearchForm) -> Answer:
 
 def _note(recording: Recording, form: SearchForm, result: Result) -> None:
     """Record what was recalled: "that" in a command means it. The same answer to the same question is nothing new."""
-    told = recalled(result.hits)
-    shown = hashlib.blake2b("\0".join([*told["ids"], form.q]).encode(), digest_size=12).hexdigest()
+    told = "\0".join([*recalled(result.hits)["ids"], form.q])
+    shown = hashlib.blake2b(told.encode(), digest_size=12).hexdigest()
     if wants_fragment() and cookie.get("shown") == shown:
         return
     cookie["shown"] = shown
-    recording.done(
-        {"query": form.q, **({"space": form.space} if form.space else {})},
-        question=form.q,
-        result=told,
-        affected=told["ids"],
-        hits=len(result.hits),
-        success=not result.error,
-    )
+    recording.searched({"query": form.q, **({"space": form.space} if form.space else {})}, form.q, result)
