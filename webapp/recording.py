@@ -16,10 +16,9 @@ from sqlalchemy.exc import IntegrityError, SQLAlchemyError
 from werkzeug.exceptions import HTTPException
 
 from memory.errors import DomainError, InvalidError
-from memory.models import Space
+from memory.models import SCORE_PARTS, Space
 from memory.record.external_calls import Links
 from memory.record.journal import hold, hold_place, record_tool_call, still_there
-from memory.record.recall_history import PARTS
 from memory.record.tool_calls import RECEIVING
 from memory.redaction.redaction import REDACTED
 from retrieval.policy import PolicyError
@@ -98,6 +97,7 @@ class Recording:
                     return
             else:
                 return
+
     def searched(self, arguments: dict[str, Any], question: str, result: Result) -> None:
         """Append a search by what it found."""
         told = recalled(result.hits)
@@ -109,7 +109,6 @@ class Recording:
             hits=hits_of(result, len(result.hits)),
             success=not result.error,
         )
-
 
     def _append(self, arguments: dict[str, Any], question: str | None, place: Place, fields: dict[str, Any]) -> None:
         who = credential()
@@ -219,7 +218,7 @@ def _named_space() -> Space | None:
 
 def recalled(hits: Sequence[Hit]) -> dict[str, Any]:
     """Return what is recorded of hits: their ids in the order of their ranks, and the parts of the score of each."""
-    scores = [[round(float(getattr(hit.ranked.scored.score, part)), 4) for part in PARTS] for hit in hits]
+    scores = [[round(float(getattr(hit.ranked.scored.score, part)), 4) for part in SCORE_PARTS] for hit in hits]
     return {"ids": [str(hit.ranked.scored.candidate.id) for hit in hits], "scores": scores}
 
 

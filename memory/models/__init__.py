@@ -16,6 +16,7 @@ from memory.models.facts import Fact
 from memory.models.journal import AuditEvent, AuditLink, IncognitoSession, ToolCall
 from memory.models.memories import (
     ROLES,
+    SCORE_PARTS,
     STATUSES,
     TYPES,
     Forgotten,
@@ -34,6 +35,7 @@ __all__ = [
     "DEFAULT_SPACE",
     "KINDS",
     "ROLES",
+    "SCORE_PARTS",
     "STATUSES",
     "TYPES",
     "AuditEvent",

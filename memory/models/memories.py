@@ -245,6 +245,10 @@ class Posting(Base):
     length: Mapped[int]
 
 
+# What a score is made of, and their weighted sum.
+SCORE_PARTS = ("relevance", "recency", "importance", "total")
+
+
 class LastScore(Base):
     """The last tri-score of a memory, apart from the wide row because every search rewrites it."""
 

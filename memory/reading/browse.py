@@ -18,6 +18,7 @@ from memory.errors import NotFoundError
 from memory.ids import among, first_id
 from memory.lineage.writers import find_tokens
 from memory.models import (
+    SCORE_PARTS,
     Conversation,
     Embedding,
     EmbeddingModel,
@@ -433,5 +434,5 @@ def _with_origins(session: Session, user_id: UUID, entries: list[Entry]) -> list
 def _scores(score: LastScore | None) -> dict[str, Any] | None:
     if score is None:
         return None
-    parts = {name: getattr(score, name) for name in ("relevance", "recency", "importance", "total")}
+    parts = {name: getattr(score, name) for name in SCORE_PARTS}
     return {**parts, "computed_at": score.computed_at.isoformat()}

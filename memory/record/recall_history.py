@@ -11,10 +11,10 @@ from uuid import UUID
 from sqlalchemy import text as sql
 from sqlalchemy.orm import Session
 
-# In the order in which a call keeps them, for each of its hits.
-PARTS = ("relevance", "recency", "importance", "total")
+from memory.models import SCORE_PARTS
 
-# A call keeps its hits in the order of their ranks; `scores` is missing where it kept none, or was blanked since.
+# A call keeps its hits in the order of their ranks, of each the `SCORE_PARTS` in theirs; `scores` is missing where it
+# kept none, or was blanked since.
 _RECALLS = sql("""
 WITH latest AS (
     SELECT user_id, id FROM calls_naming(:memory_id)
@@ -46,6 +46,6 @@ def recalls_of(session: Session, user_id: UUID, memory_id: UUID, *, most: int) -
 
 
 def _scores(kept: Any) -> dict[str, float] | None:
-    if not isinstance(kept, Sequence) or len(kept) != len(PARTS):
+    if not isinstance(kept, Sequence) or len(kept) != len(SCORE_PARTS):
         return None
-    return {name: float(value) for name, value in zip(PARTS, kept, strict=True)}
+    return {name: float(value) for name, value in zip(SCORE_PARTS, kept, strict=True)}

@@ -11,7 +11,7 @@ from uuid import UUID
 from sqlalchemy import select
 
 from memory.forgetting.restore import list_restorable
-from memory.models import Memory, Space, Theme
+from memory.models import SCORE_PARTS, Memory, Space, Theme
 from memory.spaces.sharing import Shared
 from memory.spaces.spaces import list_spaces
 from retrieval.days.dates import Period
@@ -24,7 +24,6 @@ from webapp.operations import closed_by_default, is_incognito
 _OF_CANDIDATE = ("bm25", "keyword_rank", "cosine", "semantic_rank")
 # `asked` is left out, as it tells what the question was about by its words, and a notebook keeps numbers alone.
 _OF_SCORED = tuple(each.name for each in fields(Scored) if each.name not in {"candidate", "score", "asked"})
-_OF_SCORE = ("relevance", "recency", "importance", "total")
 _OF_POLICY = frozenset(each.name for each in fields(Policy))
 
 
@@ -115,7 +114,7 @@ def _kept(ranked: Ranked) -> dict[str, Any]:
         "mmr_penalty": round(float(ranked.mmr_penalty), 6),
         **{name: _rounded(getattr(item, name)) for name in _OF_CANDIDATE},
         **{name: _rounded(getattr(scored, name)) for name in _OF_SCORED},
-        "score": {name: _rounded(getattr(scored.score, name)) for name in _OF_SCORE},
+        "score": {name: _rounded(getattr(scored.score, name)) for name in SCORE_PARTS},
     }
 
 

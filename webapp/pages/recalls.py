@@ -10,8 +10,9 @@ from uuid import UUID
 from flask import Response
 
 from memory.embedding.models import active_model
+from memory.models import SCORE_PARTS
 from memory.reading.browse import Entry, get_entries
-from memory.record.recall_history import PARTS, Recall, recalls_of
+from memory.record.recall_history import Recall, recalls_of
 from retrieval.lookup.nearest import neighbours_of
 from retrieval.policy import NAMED
 from webapp.context import credential, session, utc_now
@@ -65,7 +66,7 @@ def recalled_of(memory_id: UUID) -> Recalled:
     known = [(place, recall.scores) for place, recall in enumerate(recalls) if recall.scores is not None]
     rows = []
     # One value alone makes no chart.
-    for name in PARTS if len(known) > 1 else ():
+    for name in SCORE_PARTS if len(known) > 1 else ():
         values = [(place, scores[name]) for place, scores in known]
         # The total is as large as the weights of each search made it.
         most = max(1.0, *(value for _, value in values)) if name == "total" else 1.0
