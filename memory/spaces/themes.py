@@ -163,7 +163,7 @@ def ensure_themes(session: Session, user_id: UUID, slugs: set[str], now: datetim
     missing = [_theme_row(user_id, slug, now) for slug in sorted(slugs)]
     session.execute(insert(Theme).values(missing).on_conflict_do_nothing())
     rows = session.execute(select(Theme.slug, Theme.id).where(Theme.user_id == user_id, Theme.slug.in_(slugs)))
-    return {slug: theme_id for slug, theme_id in rows}  # noqa: C416 - a dict of rows does not type-check
+    return {row.slug: row.id for row in rows}
 
 
 def _theme_row(user_id: UUID, slug: str, now: datetime) -> dict[str, Any]:

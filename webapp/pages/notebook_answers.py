@@ -159,7 +159,7 @@ def _themes(ids: Collection[UUID]) -> dict[UUID | None, str]:
     if not ids:
         return {}
     statement = select(Theme.id, Theme.slug).where(Theme.user_id == credential().user_id, Theme.id.in_(ids))
-    return {theme_id: slug for theme_id, slug in session().execute(statement)}  # noqa: C416 - rows do not type-check
+    return {row.id: row.slug for row in session().execute(statement)}
 
 
 def closed_spaces() -> Sequence[Space]:
