@@ -142,10 +142,8 @@ def known_messages(
     session: Session, user_id: UUID, ids: Collection[UUID], *, within: UUID | None = None
 ) -> frozenset[UUID]:
     """Return those of the ids that are messages of the user, and of the space `within`."""
-    asked = select(Message.id, Message.conversation_id).where(Message.user_id == user_id, Message.id.in_(ids))
-    homes = {message_id: conversation_id for message_id, conversation_id in session.execute(asked)}  # noqa: C416
-    if within is None:
-        return frozenset(homes)
-    inside = select(Conversation.id).where(Conversation.user_id == user_id, Conversation.id.in_(set(homes.values())))
-    seen = set(session.scalars(inside.where(Conversation.space_id == within)))
-    return frozenset(message_id for message_id, home in homes.items() if home in seen)
+    asked = select(Message.id).where(Message.user_id == user_id, Message.id.in_(ids))
+    if within is not None:
+        inside = (Conversation.user_id == user_id, Conversation.id == Message.conversation_id)
+        asked = asked.where(select(Conversation.id).where(*inside, Conversation.space_id == within).exists())
+    return frozenset(session.scalars(asked))
