@@ -24,7 +24,7 @@ from memory.models import Conversation, EntityMention, Episode, Memory, Message,
 from memory.record.journal import record, redact, release_calls
 from memory.redaction.fact_texts import extracted_from
 from memory.redaction.telling import begin_to_tell
-from memory.spaces.spaces import lock_spaces
+from memory.spaces.spaces import lock_space_by_id, lock_spaces
 from memory.storage.unsynchronised import run_unsynchronised
 from memory.texts.needles import Needles
 
@@ -73,11 +73,11 @@ def lock_with_space(
     for _ in range(5):
         space_id = get_conversation(session, user_id, conversation_id, within=within).space_id
         attempt = session.begin_nested()
-        spaces = lock_spaces(session, user_id, {space_id})
+        space = lock_space_by_id(session, user_id, space_id)
         conversation = lock_conversation(session, user_id, conversation_id, within=within)
-        if spaces and conversation.space_id == space_id:
+        if space is not None and conversation.space_id == space_id:
             attempt.commit()
-            return conversation, spaces[0]
+            return conversation, space
         # It was moved while we waited: the locks go with the savepoint, as a second space may not be waited for.
         attempt.rollback()
     raise ConflictError("the conversation is being moved; nothing was stored")
@@ -300,8 +300,8 @@ def drop_episodes(session: Session, user_id: UUID, conversation_ids: Collection[
     mine = (Episode.user_id == user_id, among(Episode.conversation_id, conversation_ids))
     # In the order of their ids, as the embedder locks them.
     locked = select(Episode.id, Episode.searched).where(*mine).order_by(Episode.id).with_for_update()
-    texts = {episode_id: text for episode_id, text in session.execute(locked)}  # noqa: C416 - does not type-check
-    drop_cached(session, user_id, texts.values(), keys)
+    texts = [text for _, text in session.execute(locked)]
+    drop_cached(session, user_id, texts, keys)
     # Not by a list of them: a statement has room for 65,535 values.
     named = (EntityMention.user_id == user_id, EntityMention.episode_id.in_(select(Episode.id).where(*mine)))
     run_unsynchronised(session, delete(EntityMention).where(*named))

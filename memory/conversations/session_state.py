@@ -137,7 +137,7 @@ class SessionStates:
         if self._redis is None:
             return {}
         nothing: dict[str, Any] = {}
-        return self._redis.ask(lambda client: _read(client, _name(conversation), fields), nothing)
+        return self._redis.ask(lambda client: _read(client, _name(**_scope(conversation)), fields), nothing)
 
     def _save(self, session: Session, conversation: Conversation, changes: Mapping[str, Any], now: datetime) -> None:
         if not _hold(session, conversation):
@@ -145,7 +145,7 @@ class SessionStates:
         if self._redis is not None:
             goal = session.scalar(_PROLONG, {**_scope(conversation), "now": now, "expires_at": now + LIFE})
             copied = {**changes, GOAL: goal}
-            if self._redis.ask(lambda client: _write(client, _name(conversation), copied), False):
+            if self._redis.ask(lambda client: _write(client, _name(**_scope(conversation)), copied), False):
                 return
         _save_row(session, conversation, changes, now)
 
@@ -161,7 +161,7 @@ def drop_states(session: Session, user_id: UUID, conversation_ids: Collection[UU
             SessionState.user_id == user_id, among(SessionState.conversation_id, conversation_ids)
         )
     )
-    copies.drop_after_commit(session, [f"session:{user_id}:{each}" for each in conversation_ids])
+    copies.drop_after_commit(session, [_name(user_id, each) for each in conversation_ids])
 
 
 def drop_goals(session: Session, needles: Needles) -> None:
@@ -183,7 +183,7 @@ def drop_goals(session: Session, needles: Needles) -> None:
         session.execute(
             update(SessionState).where(*found).values(state=SessionState.state.op("-")(cast(GOAL, SqlText)))
         )
-        copies.drop_after_commit(session, [f"session:{user_id}:{each}" for each, user_id in said.items()])
+        copies.drop_after_commit(session, [_name(user_id, each) for each, user_id in said.items()])
 
 
 def _shown_goal(session: Session, conversation: Conversation, goal: str | None, now: datetime) -> str | None:
@@ -206,8 +206,8 @@ def _save_row(session: Session, conversation: Conversation, changes: Mapping[str
     session.execute(_SAVE, values)
 
 
-def _name(conversation: Conversation) -> str:
-    return f"session:{conversation.user_id}:{conversation.id}"
+def _name(user_id: UUID, conversation_id: UUID) -> str:
+    return f"session:{user_id}:{conversation_id}"
 
 
 def _seen(conversation: Conversation) -> list[Any]:
