@@ -30,6 +30,11 @@ def check_json(value: Any, field: str, *, most: int = LARGEST_PAYLOAD, for_index
         raise InvalidError(field, f"must be at most {most} characters of JSON")
 
 
+def objects_in(value: Any) -> list[dict[str, Any]]:
+    """Return the objects of a list in JSON; none of what is no list."""
+    return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
+
+
 def _inside(item: Any) -> list[Any]:
     if isinstance(item, dict):
         return [*item.keys(), *item.values()]

@@ -16,6 +16,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
+from memory.drafts.payloads import objects_in
 from memory.errors import InvalidError
 from memory.messages.drafts import MAX_CONTENT_BYTES
 from memory.models.conversations import FORMATS
@@ -179,7 +180,7 @@ def _openai_item(element: Element) -> Gist | None:
     if role is None:
         return None
     if kind == "reasoning":
-        thoughts = [*_list(element.get("summary")), *_list(element.get("content"))]
+        thoughts = [*objects_in(element.get("summary")), *objects_in(element.get("content"))]
         parts.said.append(_labelled("thought", None, _value(thoughts)))
     if kind == "mcp_approval_response":
         parts.result("approved" if element.get("approve") is True else "not approved", element.get("reason"))
@@ -215,7 +216,7 @@ def _openai_message(element: Element) -> Gist | None:
     audio = element.get("audio")
     if isinstance(audio, dict):
         parts.said.append(str(audio.get("transcript") or "[audio]"))
-    for call in [*_list(element.get("tool_calls")), {"function": element.get("function_call")}]:
+    for call in [*objects_in(element.get("tool_calls")), {"function": element.get("function_call")}]:
         function = call.get("function") or call.get("custom")
         if isinstance(function, dict):
             parts.call(function.get("name"), function.get("arguments", function.get("input")), call.get("id"))
@@ -290,10 +291,6 @@ def _by_speaker(role: str, parts: _Parts) -> Gist:
     elif not parts.said and role == "assistant" and parts.calls:
         role = "tool_call"
     return parts.gist(role)
-
-
-def _list(value: Any) -> list[Element]:
-    return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
 
 
 def _texts(content: Any) -> Iterator[str]:

@@ -29,6 +29,7 @@ from memory.drafts.drafts import (
     merged_words,
 )
 from memory.drafts.front_matter import FrontMatter
+from memory.drafts.payloads import objects_in
 from memory.errors import InvalidError
 from memory.models import DEFAULT_SPACE, ROLES, TYPES
 from memory.transfer.export import FORMAT
@@ -161,10 +162,10 @@ def _from_account(
     document: Mapping[str, Any], name: str, source: tuple[str, ...], now: datetime, space: str
 ) -> Iterator[Draft]:
     """Give what is active in a space of an account: all spaces would be one, and what was replaced would hold again."""
-    slugs = {str(each.get("id")): str(each.get("slug")) for each in _rows(document, "spaces")}
+    slugs = {str(each.get("id")): str(each.get("slug")) for each in objects_in(document.get("spaces"))}
     active = [
         (at, slugs.get(str(row.get("space_id"))), row)
-        for at, row in enumerate(_rows(document, "memories"), 1)
+        for at, row in enumerate(objects_in(document.get("memories")), 1)
         if row.get("status") == "active"
     ]
     used = sorted({slug for _, slug, _ in active if slug is not None})
@@ -179,11 +180,6 @@ def _from_account(
                 raise _wrong(where, "has no text")
             about = {**row, "memory": row.get("id"), "saved": row.get("manually_saved")}
             yield from _from_export(about, text, where, source, _moment(row, where, now) or now, now)
-
-
-def _rows(document: Mapping[str, Any], section: str) -> list[Mapping[str, Any]]:
-    given = document.get(section)
-    return [each for each in given if isinstance(each, Mapping)] if isinstance(given, list) else []
 
 
 def _blocks(body: str) -> Iterator[tuple[str, list[str]]]:

@@ -11,7 +11,7 @@ from sqlalchemy import Text, case, cast, or_, select
 from sqlalchemy.orm import Session
 
 from memory.conversations.transcript import PAYLOAD_BYTES, weighed
-from memory.drafts.payloads import LARGEST_PAYLOAD
+from memory.drafts.payloads import LARGEST_PAYLOAD, objects_in
 from memory.models import Conversation, Message
 
 SMALLEST_PAGE, LARGEST_PAGE = 16, 512
@@ -78,7 +78,7 @@ def tool_ids(payload: Any) -> tuple[frozenset[str], frozenset[str]]:
     """Return the ids of calls and of results in a message of OpenAI's, Anthropic's or Pydantic AI's form."""
     if not isinstance(payload, dict):
         return frozenset(), frozenset()
-    calls = [call.get("id") for call in _dicts(payload.get("tool_calls"))]
+    calls = [call.get("id") for call in objects_in(payload.get("tool_calls"))]
     results: list[Any] = []
     match str(payload.get("type") or ""):
         case "mcp_approval_request":
@@ -92,7 +92,7 @@ def tool_ids(payload: Any) -> tuple[frozenset[str], frozenset[str]]:
             results.append(payload.get("call_id"))
         case _:
             calls.append(payload.get("call_id"))
-    for part in (payload, *_dicts(payload.get("content")), *_dicts(payload.get("parts"))):
+    for part in (payload, *objects_in(payload.get("content")), *objects_in(payload.get("parts"))):
         kind = str(part.get("part_kind") or part.get("type") or "")
         if kind.endswith("tool_use"):
             calls.append(part.get("id"))
@@ -105,10 +105,6 @@ def tool_ids(payload: Any) -> tuple[frozenset[str], frozenset[str]]:
 
 def _is_thought(payload: Any) -> bool:
     return isinstance(payload, dict) and payload.get("type") == "reasoning"
-
-
-def _dicts(value: Any) -> list[dict[str, Any]]:
-    return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
 
 
 def _words(values: Iterable[Any]) -> frozenset[str]:
