@@ -103,22 +103,22 @@ def look(session: Session, space: Space, pool: Space, now: datetime) -> Inside:
     twins = _twins(session, space, pool, now)
     lapsed = {row.twin_id if row.twin_lapsed else row.id for row in twins if row.lapsed or row.twin_lapsed}
     return Inside(
-        memories=session.execute(_within(space, Memory, Memory.id, Memory.status)).all(),
-        conversations=session.scalars(_within(space, Conversation, Conversation.id)).all(),
+        memories=session.execute(_within(space, Memory, Memory.id, Memory.status).order_by(Memory.id)).all(),
+        conversations=session.scalars(_within(space, Conversation, Conversation.id).order_by(Conversation.id)).all(),
         tokens=session.scalars(_open_tokens(space)).all(),
         forgotten=session.scalars(unpurged(space, now)).all(),
         twins={row.id: row.twin_id for row in twins if not (row.lapsed or row.twin_lapsed)},
         lapsed=frozenset(lapsed),
-        renamed=session.scalars(_renamed(space, pool)).all(),
+        renamed=session.scalars(_renamed(space, pool).order_by(Conversation.id)).all(),
     )
 
 
 def _within(space: Space, model: Any, *columns: Any) -> Select[*tuple[Any, ...]]:
-    return select(*columns).where(model.user_id == space.user_id, model.space_id == space.id).order_by(model.id)
+    return select(*columns).where(model.user_id == space.user_id, model.space_id == space.id)
 
 
 def _open_tokens(space: Space) -> Select[UUID]:
-    return _within(space, Token, Token.id).where(Token.revoked_at.is_(None))
+    return _within(space, Token, Token.id).where(Token.revoked_at.is_(None)).order_by(Token.id)
 
 
 def _shares(space: Space) -> Select[int]:
@@ -128,7 +128,7 @@ def _shares(space: Space) -> Select[int]:
 
 
 def _renamed(space: Space, pool: Space) -> Select[UUID]:
-    taken = _within(pool, Conversation, Conversation.external_id).order_by(None)
+    taken = _within(pool, Conversation, Conversation.external_id)
     return _within(space, Conversation, Conversation.id).where(Conversation.external_id.in_(taken))
 
 
@@ -173,7 +173,7 @@ def _twins(session: Session, space: Space, pool: Space, now: datetime) -> Sequen
         .join(both, both.c.text_digest == Memory.text_digest)
         .join(twin, same & (twin.status == "active"))
     )
-    return session.execute(statement.where(Memory.status == "active")).all()
+    return session.execute(statement.where(Memory.status == "active").order_by(Memory.id)).all()
 
 
 def barred(session: Session, space: Space, stones: Graveyard) -> Sequence[Row[Any]]:
@@ -181,7 +181,7 @@ def barred(session: Session, space: Space, stones: Graveyard) -> Sequence[Row[An
     if not stones.stones:
         return ()
     columns = (Memory.id, Memory.text, Memory.simhash, _held(Memory).label("held"))
-    active = session.execute(_within(space, Memory, *columns).where(Memory.status == "active"))
+    active = session.execute(_within(space, Memory, *columns).where(Memory.status == "active").order_by(Memory.id))
     return [row for row in active if stones.bars(row.text, row.simhash)]
 
 
@@ -241,7 +241,7 @@ def _memories(session: Session, space: Space) -> dict[str, Any]:
         func.count().filter(active & ~_held(Memory)).label("loose"),
         _digest(Memory.id, Memory.status, Memory.version),
     )
-    return dict(session.execute(_within(space, Memory, *columns).order_by(None)).mappings().one())
+    return dict(session.execute(_within(space, Memory, *columns)).mappings().one())
 
 
 def _conversations(session: Session, space: Space) -> dict[str, Any]:
@@ -251,7 +251,7 @@ def _conversations(session: Session, space: Space) -> dict[str, Any]:
         func.coalesce(func.sum(Conversation.episodes), 0).label("episodes"),
         _digest(Conversation.id, Conversation.message_count),
     )
-    return dict(session.execute(_within(space, Conversation, *columns).order_by(None)).mappings().one())
+    return dict(session.execute(_within(space, Conversation, *columns)).mappings().one())
 
 
 def _facts(session: Session, space: Space, now: datetime) -> dict[str, Any]:
@@ -260,12 +260,12 @@ def _facts(session: Session, space: Space, now: datetime) -> dict[str, Any]:
         func.count().filter(Fact.valid_until.is_(None) | (Fact.valid_until > now)).label("true_now"),
         _digest(Fact.id, Fact.valid_until),
     )
-    return dict(session.execute(_within(space, Fact, *columns).order_by(None)).mappings().one())
+    return dict(session.execute(_within(space, Fact, *columns)).mappings().one())
 
 
 def summaries_elsewhere(space: Space) -> Select[UUID]:
     """Return what reads the ids of summaries in other spaces of what is here, which are forgotten with it."""
-    return summaries_naming(Memory.id, space.user_id, _within(space, Memory, Memory.id).order_by(None))
+    return summaries_naming(Memory.id, space.user_id, _within(space, Memory, Memory.id))
 
 
 def _extracted_elsewhere(session: Session, space: Space) -> int:
@@ -287,7 +287,7 @@ def _plans(
     session: Session, space: Space, pool: Space, stones: Graveyard, loose: int, total: Mapping[str, int], now: datetime
 ) -> Plans:
     """Return how many of each thing each choice touches, by the names that a removal answers with."""
-    taken = select(func.count()).select_from(_renamed(space, pool).order_by(None).subquery())
+    taken = select(func.count()).select_from(_renamed(space, pool).subquery())
     renamed = {"conversations_renamed": session.scalar(taken) or 0}
     gone = {
         "entities_dropped": total["entities"],
@@ -349,7 +349,7 @@ def _moved(
 def _expired(session: Session, space: Space, without: Sequence[UUID], now: datetime) -> tuple[int, int]:
     """Return how many other active memories of a space have expired, and how many of these nothing holds."""
     due = (Memory.status == "active", Memory.expires_at <= now, ~among(Memory.id, without))
-    every, loose = session.execute(_within(space, Memory, *_COUNTS).where(*due).order_by(None)).one()
+    every, loose = session.execute(_within(space, Memory, *_COUNTS).where(*due)).one()
     return every, loose
 
 
@@ -360,7 +360,7 @@ def _trimmed(
 
     `coming` and `loose_coming` are how many active ones in force are added there, and how many of these nothing holds.
     """
-    of_pool = _within(pool, Memory, *_COUNTS).where(Memory.status == "active").order_by(None)
+    of_pool = _within(pool, Memory, *_COUNTS).where(Memory.status == "active")
     there, loose_there = session.execute(of_pool).one()
     expired, loose_expired = _expired(session, pool, (), now)
     # One that is held lends that to the pool's own that it is merged into.
