@@ -124,9 +124,10 @@ class Backfill:
         # Only the users found here can lack rows: elsewhere a row is made with its model or its memory.
         self._without_model = frozenset()
         lacking = (func.users_with_unqueued_items(), func.users_with_building_models())
-        return sum(map(self._sweep_user, sorted({user_id for each in lacking for user_id in self._across_users(each)})))
+        return sum(map(self.adopt, sorted({user_id for each in lacking for user_id in self._across_users(each)})))
 
-    def _sweep_user(self, user_id: UUID) -> int:
+    def adopt(self, user_id: UUID) -> int:
+        """Give one user the right model and queue what it lacks; returns how many rows were queued."""
         self._reconcile(user_id)
         with user_session(self._sessions, user_id) as session:
             queued = queue.enqueue_missing(session, user_id, self._clock())
@@ -145,10 +146,6 @@ class Backfill:
     def _flip(self, user_id: UUID) -> None:
         with user_session(self._sessions, user_id) as session:
             flip_if_complete(session, user_id, now=self._clock())
-
-    def adopt(self, user_id: UUID) -> int:
-        """Give one user the right model and queue what it lacks; returns how many rows were queued."""
-        return self._sweep_user(user_id)
 
     def wake(self) -> None:
         """Let every model that rests be asked at once."""
@@ -259,7 +256,7 @@ class Backfill:
         # This runs before each batch, and so after every write of anybody: users without a model are looked at only
         # once.
         for user_id in self._across_users(func.users_with_unqueued_items()):
-            if user_id not in self._without_model and not self._sweep_user(user_id) and not self._has_model(user_id):
+            if user_id not in self._without_model and not self.adopt(user_id) and not self._has_model(user_id):
                 self._without_model |= {user_id}
 
     def _has_model(self, user_id: UUID) -> bool:

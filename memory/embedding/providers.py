@@ -235,17 +235,14 @@ class Providers:
 
     def _make(self, model: EmbeddingModel, *, asked: bool) -> Embedder:
         if model.provider_type == "local":
-            return self._local(model.model)
+            # An older one serves until its successor is complete: its label is all that it takes to find it.
+            return LocalEmbedder(model.model, self.system.threads, self.system.proofs)
         api_key = self._keys.decrypt(model.api_key) if model.api_key else None
         where = (model.provider_type, model.endpoint_url or "", model.model, api_key, model.dimensions)
         public_only = self.system.public_only and not self._on_system(model)
         timeout = PATIENCE if asked else ANSWER_SECONDS
         made = HttpEmbedder(*where, timeout=timeout, public_only=public_only)
         return PromptEmbedder(made) if asked else made
-
-    def _local(self, label: str) -> LocalEmbedder:
-        # An older local model serves until its successor is complete: its label is all that it takes to find it.
-        return LocalEmbedder(label, self.system.threads, self.system.proofs)
 
     def preload(self, *, asked: bool = True) -> bool:
         """Load the configured local model, so that the first search does not wait for it; tell if it runs compiled.
