@@ -26,8 +26,8 @@ from memory.texts.needles import Needles
 def purge(session: Session, user_id: UUID, *, keys: Keys, now: datetime, most: int | None = None) -> int:
     """Remove for good what is due: forgotten rows and old tombstones. Returns how many rows.
 
-    At most `most` forgotten rows go, those with the lowest ids; no space is locked. If fewer rows than `most` are
-    returned, only rows that another transaction holds are left.
+    At most `most` forgotten rows go, those with the lowest ids; no space is locked. If it returns fewer than `most`,
+    only rows that another transaction holds are left.
 
     Notebooks and cells that were removed go as well, once their undo has passed. Rows that another transaction holds
     are left for the next time, and so are memories that a mark tells of where another transaction holds the mark's own
@@ -38,8 +38,8 @@ def purge(session: Session, user_id: UUID, *, keys: Keys, now: datetime, most: i
     gone = purge_held(session, user_id, due, keys=keys, now=now)
     # Last, as those who are waited for above may themselves wait for a notebook.
     drop_removed(session, user_id, now)
-    stones = session.execute(delete(Tombstone).where(Tombstone.user_id == user_id, Tombstone.expires_at <= now))
-    return gone + int(stones.rowcount)  # type: ignore[attr-defined]
+    old = delete(Tombstone).where(Tombstone.user_id == user_id, Tombstone.expires_at <= now)
+    return gone + len(session.scalars(old.returning(Tombstone.id)).all())
 
 
 def purge_forgotten(session: Session, user_id: UUID, memory_id: UUID, *, keys: Keys, now: datetime) -> dict[str, Any]:
