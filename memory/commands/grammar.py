@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from typing import Literal
 
 _UUID = r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"
 _ORDINAL = r"(?:first|second|third|fourth|fifth|sixth|seventh|eighth|ninth|tenth|last)"
@@ -49,17 +50,38 @@ TOLD_END = re.compile(
 ASKING_START = re.compile(r"(?:can|could|would|will) you\b", re.IGNORECASE)
 
 
+Kind = Literal[
+    "recall",
+    "forget",
+    "pin",
+    "unpin",
+    "remember",
+    "memory_off",
+    "memory_on",
+    "incognito_start",
+    "incognito_end",
+    "undo",
+    "confirm",
+    "cancel",
+    "choose",
+    "none",
+]
+# What is meant: the last memory, all of the last ones, one of a list, one by its id, whatever fits some words, all
+# that there is, or what is no longer there.
+Target = Literal["nothing", "last", "all", "place", "id", "about", "text", "everything", "gone"]
+
+
 @dataclass(frozen=True, slots=True)
 class Pattern:
     """One way to say something: what it asks for, how sure that is, and what it is done to."""
 
-    kind: str
-    target: str
+    kind: Kind
+    target: Target
     confidence: float
     words: re.Pattern[str]
 
 
-def _say(kind: str, target: str, confidence: float, *forms: str) -> list[Pattern]:
+def _say(kind: Kind, target: Target, confidence: float, *forms: str) -> list[Pattern]:
     return [Pattern(kind, target, confidence, re.compile(form, re.IGNORECASE | re.DOTALL)) for form in forms]
 
 

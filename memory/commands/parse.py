@@ -5,31 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
 from uuid import UUID
 
-from memory.commands.grammar import ASKING_START, PATTERNS, POLITE_END, POLITE_START, TOLD_END, Pattern
+from memory.commands.grammar import ASKING_START, PATTERNS, POLITE_END, POLITE_START, TOLD_END, Kind, Pattern, Target
 from memory.texts.scripts import UNSPACED, as_indexed, words
-
-Kind = Literal[
-    "recall",
-    "forget",
-    "pin",
-    "unpin",
-    "remember",
-    "memory_off",
-    "memory_on",
-    "incognito_start",
-    "incognito_end",
-    "undo",
-    "confirm",
-    "cancel",
-    "choose",
-    "none",
-]
-# What is meant: the last memory, all of the last ones, one of a list, one by its id, whatever fits some words, all
-# that there is, or what is no longer there.
-Target = Literal["nothing", "last", "all", "place", "id", "about", "text", "everything", "gone"]
 
 # From here on a sentence is taken at its word; from the second on it is asked what it meant.
 SURE = 0.8
@@ -196,16 +175,16 @@ def _as_said(text: str, line: str, start: int, end: int) -> str:
 def _intent(pattern: Pattern, found: re.Match[str], line: str) -> Intent:
     kind, confidence, target, said = pattern.kind, pattern.confidence, pattern.target, found.groupdict()
     if (place := said.get("place")) is not None:
-        return Intent(kind, confidence, "place", place=_place(place))  # type: ignore[arg-type]
+        return Intent(kind, confidence, "place", place=_place(place))
     if (named := said.get("id")) is not None:
-        return Intent(kind, confidence, "id", id=UUID(named))  # type: ignore[arg-type]
+        return Intent(kind, confidence, "id", id=UUID(named))
     subject = line[slice(*found.span("subject"))].strip() if said.get("subject") else ""
     if target in {"about", "text"} and not subject:
         return NONE
     if kind == "recall" and subject.casefold() in _ME:
         target, subject = "everything", ""
     several = target in {"all", "everything"} or said.get("several") is not None
-    return Intent(kind, confidence, target, subject, several=several)  # type: ignore[arg-type]
+    return Intent(kind, confidence, target, subject, several=several)
 
 
 def _place(word: str) -> int:
