@@ -133,7 +133,7 @@ class _Run:
         return replace(result, hits=tuple(hits), period=found[0].period)
 
     def _over(self, **changes: Any) -> _Run:
-        """Return a search over something else in the same course, whatever its budget."""
+        """Return a search for or over something else in the same course, whatever its budget."""
         return replace(
             self, source=replace(self.source, query=replace(self.source.query, token_budget=None, **changes))
         )
@@ -144,7 +144,7 @@ class _Run:
         No memory need answer two questions at once, so the whole may find nothing; but a part may mean what another
         says ("When is the exam? Which room?"), so the whole comes first.
         """
-        found = [self._asked(each)._search(dense, each, may_respell=True) for each in (question, *parts)]
+        found = [self._over(text=each)._search(dense, each, may_respell=True) for each in (question, *parts)]
         whole, *others = found
         silent = [f"“{part}”" for part, each in zip(parts, others, strict=True) if not each.hits]
         self.course.warnings.append("several things are asked for: each was searched for by itself as well")
@@ -161,10 +161,6 @@ class _Run:
         self.more = len(best) > limit or any(each.more for each in found)
         self.withheld = 0 if ranked else min(sum(each.withheld for each in found), limit)
         return self._cut(ranked, considered)
-
-    def _asked(self, question: str) -> _Run:
-        """Return a search for another question in the same course, whatever its budget."""
-        return self._over(text=question)
 
     def _search(self, dense: Dense | None, question: str, *, may_respell: bool) -> Result:
         if says_nothing(question):
