@@ -7,15 +7,15 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 
-class Places:
-    """So many places, each for one thread at a time. Nobody waits for one."""
+class Slots:
+    """So many slots, each for one thread at a time. Nobody waits for one."""
 
     def __init__(self, most: int) -> None:
         self._free = threading.BoundedSemaphore(most)
 
     @contextmanager
     def one(self) -> Iterator[bool]:
-        """Hold a place until the block is left; gives whether there was one."""
+        """Hold a slot until the block is left; gives whether there was one."""
         is_held = self._free.acquire(blocking=False)
         try:
             yield is_held
@@ -25,5 +25,5 @@ class Places:
 
 
 # A quarter of `webapp.cli.web.THREADS`, each: an endpoint that takes its time, of whomever, holds no more of them.
-TRIALS = Places(4)
-SUMMARIES = Places(4)
+TRIALS = Slots(4)
+SUMMARIES = Slots(4)
