@@ -14,6 +14,7 @@ from typing import TypeVar
 from urllib.parse import urlsplit
 
 N = TypeVar("N", int, float)
+D = TypeVar("D")
 
 SHORTEST_SECRET = 32
 PREFIX = "COMMONPLACE_"
@@ -90,7 +91,7 @@ def load(env: Mapping[str, str] | None = None) -> Settings:
         soft_cap=_number(env, "COMMONPLACE_SOFT_CAP", 200, int, 1, 10_000_000),
         token_budget=_number(env, "COMMONPLACE_TOKEN_BUDGET", 1000, int, 1, 100_000),
         max_results=_number(env, "COMMONPLACE_MAX_RESULTS", 10, int, 1, 50),
-        min_score=_optional(env, "COMMONPLACE_MIN_SCORE", float, 0, 1),
+        min_score=_number(env, "COMMONPLACE_MIN_SCORE", None, float, 0, 1),
         web_workers=_number(env, "COMMONPLACE_WEB_WORKERS", 2, int, 1, 64),
         trusted_proxies=_number(env, "COMMONPLACE_TRUSTED_PROXIES", 0, int, 0, 10),
         log_level=_choice(env, "COMMONPLACE_LOG_LEVEL", "INFO", {"DEBUG", "INFO", "WARNING", "ERROR"}),
@@ -132,7 +133,7 @@ def _folder(home: Path) -> Path:
     return home
 
 
-def _number(env: Mapping[str, str], name: str, default: N, kind: Callable[[str], N], low: float, high: float) -> N:
+def _number(env: Mapping[str, str], name: str, default: D, kind: Callable[[str], N], low: float, high: float) -> N | D:
     raw = env.get(name, "").strip()
     if not raw:
         return default
@@ -143,10 +144,6 @@ def _number(env: Mapping[str, str], name: str, default: N, kind: Callable[[str],
     if not low <= value <= high:
         raise ConfigError(f"{name} must be between {low:,} and {high:,}, not {raw}")
     return value
-
-
-def _optional(env: Mapping[str, str], name: str, kind: Callable[[str], float], low: float, high: float) -> float | None:
-    return _number(env, name, low, kind, low, high) if env.get(name, "").strip() else None
 
 
 def _choice(env: Mapping[str, str], name: str, default: str, allowed: set[str]) -> str:
