@@ -34,7 +34,10 @@ def open_store(settings: Settings, *, limit: float = math.inf) -> Store:
     `limit` is the seconds that one statement may take, unless a `time_limit` says otherwise.
     """
     keys = Keys(settings.secret_key)
-    server = None if settings.database_url else EmbeddedServer(settings.home)
-    databases = from_owner_url(settings.database_url or server.url, keys)  # type: ignore[union-attr]
+    server, url = None, settings.database_url
+    if not url:
+        server = EmbeddedServer(settings.home)
+        url = server.url
+    databases = from_owner_url(url, keys)
     engine = make_engine(databases.app, binary=True, limit=limit)
     return Store(settings, keys, databases, sessionmaker(engine), server)
