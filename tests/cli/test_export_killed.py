@@ -10,7 +10,7 @@ import pytest
 
 WRITING = """
 import pathlib, sys, time
-from webapp.cli.account import _write
+from webapp.cli.export import _write
 
 def pieces():
     yield "a secret" * 100_000

@@ -27,7 +27,7 @@ COMMANDS = {
     ),
     "erase-report": Lazy("webapp.cli.erasure:erase_report", "Reports of accounts that were erased."),
     "eval": Lazy("evals.cli:eval_group", "Measure how well the search finds what was said."),
-    "export": Lazy("webapp.cli.account:export_", "Write everything that is kept of a user as one JSON document."),
+    "export": Lazy("webapp.cli.export:export_", "Write everything that is kept of a user as one JSON document."),
     "import": Lazy(
         "webapp.cli.imports:import_group", "Bring in an export, or memories and conversations from elsewhere."
     ),
