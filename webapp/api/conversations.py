@@ -8,7 +8,6 @@ from flask import Response, jsonify, make_response
 
 from memory.conversations.threads import Filters, words_of
 from memory.conversations.transcript import get_message, list_episodes, list_messages
-from memory.errors import InvalidError
 from webapp.api.blueprint import api_blueprint, new_or_known
 from webapp.api.conversation_answers import (
     AppendedAnswer,
@@ -107,9 +106,7 @@ def read(path: ConversationPath) -> Response:
 @needs("write")
 def patch(path: ConversationPath, body: ConversationPatch) -> Response:
     """Change what was sent. A move acts at once, also on what was said before."""
-    changes = body.model_dump(exclude_unset=True)
-    if not changes:
-        raise InvalidError("body", "must change at least one field")
+    changes = body.changes()
     if "metadata" in changes:
         changes["extra"] = changes.pop("metadata")
     return jsonify(thread_json(change_thread(path.conversation_id, changes)))

@@ -215,10 +215,7 @@ def patch(path: EntryPath, body: EntryPatch) -> Response:
 
     With memory off in its space, a memory can still be pinned, archived or let expire, but not say anything else.
     """
-    changes = body.model_dump(exclude_unset=True)
-    if not changes:
-        raise InvalidError("body", "must change at least one field")
-    return jsonify(changed_json(change(path.entry_id, changes)))
+    return jsonify(changed_json(change(path.entry_id, body.changes())))
 
 
 @bp.delete("/<uuid:entry_id>", summary="Forget a memory", responses={"200": ForgottenAnswer})

@@ -121,9 +121,7 @@ def read(path: FactPath) -> Response:
 @needs("write")
 def change(path: FactPath, body: FactPatch) -> Response:
     """Say until when it was true, or put right what was said of it; it cannot be true beyond what contradicts it."""
-    changes = body.model_dump(exclude_unset=True)
-    if not changes:
-        raise InvalidError("body", "must change at least one field")
+    changes = body.changes()
     if changes.get("extracted"):
         raise InvalidError("extracted", "can be set to false alone, by whoever has looked at it")
     return jsonify(correct_fact(path.fact_id, changes).json())

@@ -179,9 +179,7 @@ def add_theme(body: ThemeBody) -> Response:
 @needs("write")
 def change_theme(path: ThemePath, body: ThemePatch) -> Response:
     """Change what was sent, and answer the theme, for which a token needs the scope `read` too."""
-    changes, who = body.model_dump(exclude_unset=True), credential()
-    if not changes:
-        raise InvalidError("body", "must change at least one field")
+    changes, who = body.changes(), credential()
     require_scope("read")
     _refuse_confined("change themes")
     refuse_in_incognito(space_for(None).id)

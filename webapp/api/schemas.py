@@ -236,6 +236,13 @@ class Patch(Strict):
             raise PydanticCustomError("null", "must not be null")
         return value
 
+    def changes(self, *beside: str) -> dict[str, Any]:
+        """Return what was sent, without the fields `beside`; raises `InvalidError` where that is nothing."""
+        sent = self.model_dump(exclude_unset=True, exclude={*beside})
+        if not sent:
+            raise InvalidError("body", "must change at least one field")
+        return sent
+
 
 class FieldError(BaseModel):
     """What is wrong with one field; `field` is a dotted path, `line` counts from 1 where the field is in a document."""

@@ -112,9 +112,7 @@ def read(path: SpacePath) -> Response:
 @needs("write")
 def patch(path: SpacePath, body: SpacePatch) -> Response:
     """Change the settings that were sent."""
-    changes = body.model_dump(exclude_unset=True, exclude={"lets_go"})
-    if not changes:
-        raise InvalidError("body", "must change at least one field")
+    changes = body.changes("lets_go")
     space, who = space_in_address(path.slug), credential()
     slug = space.slug
     if "name" in changes:
