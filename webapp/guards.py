@@ -129,6 +129,12 @@ def require_scope(scope: str) -> None:
         abort(problem(HTTPStatus.FORBIDDEN, why))
 
 
+def refuse_confined(act: str) -> None:
+    """End the request with 403 when the credential is confined to one space, which keeps it from an `act`."""
+    if credential().space_id is not None:
+        abort(problem(HTTPStatus.FORBIDDEN, f"a token that is confined to one space cannot {act}"))
+
+
 def lacking(scope: str) -> str | None:
     """Say that the credential lacks the scope, and how one comes by it; None when it has it."""
     has = credential().scopes

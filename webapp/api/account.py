@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from http import HTTPStatus
-
 from flask import Response
 
 from memory.errors import RefusedError
 from webapp.accounts import export_response
 from webapp.api.blueprint import api_blueprint
-from webapp.context import credential
-from webapp.errors import problem
-from webapp.guards import needs
+from webapp.guards import needs, refuse_confined
 from webapp.operations import incognito_spaces
 
 bp = api_blueprint("account", "The account as a whole", "/v1/export")
@@ -24,8 +20,7 @@ def export() -> Response:
 
     While a space is incognito by default in this session it is refused, as it would read that too.
     """
-    if credential().space_id is not None:
-        return problem(HTTPStatus.FORBIDDEN, "a token that is confined to one space cannot take everything along")
+    refuse_confined("take everything along")
     if closed := incognito_spaces():
         detail = f"nothing is read of what is incognito by default: {', '.join(sorted(closed))}; end incognito first"
         raise RefusedError("incognito", detail)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from http import HTTPStatus
 from typing import Annotated, Any
 from uuid import UUID
 
@@ -14,8 +13,7 @@ from webapp.api.blueprint import api_blueprint
 from webapp.api.record_answers import EventsAnswer, VerifiedAnswer
 from webapp.api.schemas import Cursor, Line, Moment, Query, moment
 from webapp.context import credential, session
-from webapp.errors import problem
-from webapp.guards import needs
+from webapp.guards import needs, refuse_confined
 
 bp = api_blueprint("audit", "What was done, by whom, chained by hash", "/v1/audit")
 
@@ -75,12 +73,8 @@ def _event_json(linked: LinkedEvent) -> dict[str, Any]:
 @needs("read")
 def check(query: VerifyQuery) -> Response:
     """Answer whether the chain holds, or where it breaks first; note `head` elsewhere to find a cut end later."""
-    who = credential()
-    if who.space_id is not None:
-        return problem(
-            HTTPStatus.FORBIDDEN, "a token that is confined to one space cannot check what was done in others"
-        )
-    found = verify(session(), who.user_id, to_head(query.expect) if query.expect is not None else None)
+    refuse_confined("check what was done in others")
+    found = verify(session(), credential().user_id, to_head(query.expect) if query.expect is not None else None)
     return jsonify(
         {
             "ok": found.ok,

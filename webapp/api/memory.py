@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import secrets
-from http import HTTPStatus
 from typing import Any
 
-from flask import Response, abort, g, jsonify, make_response
+from flask import Response, g, jsonify, make_response
 
 from memory.errors import InvalidError
 from memory.facts.facts import FactFilters
@@ -42,9 +41,8 @@ from webapp.api.schemas import (
     space_json,
 )
 from webapp.context import credential, runtime, session, utc_now, zone
-from webapp.errors import problem
 from webapp.facts import recall_facts
-from webapp.guards import in_session, needs, placed, recorded, require_scope
+from webapp.guards import in_session, needs, placed, recorded, refuse_confined, require_scope
 from webapp.operations import (
     drop_theme,
     embeds,
@@ -166,7 +164,7 @@ def add_theme(body: ThemeBody) -> Response:
     """Answer the new theme."""
     who = credential()
     # Whether a name is taken would tell what the other spaces hold.
-    _refuse_confined("add themes by themselves")
+    refuse_confined("add themes by themselves")
     refuse_in_incognito(space_for(None).id)
     theme = create_theme(session(), who.user_id, now=utc_now(), actor=who.actor, **body.model_dump())
     # Before the commit: somebody may delete it right after.
@@ -181,7 +179,7 @@ def change_theme(path: ThemePath, body: ThemePatch) -> Response:
     """Change what was sent, and answer the theme, for which a token needs the scope `read` too."""
     changes, who = body.changes(), credential()
     require_scope("read")
-    _refuse_confined("change themes")
+    refuse_confined("change themes")
     refuse_in_incognito(space_for(None).id)
     theme = get_theme(session(), who.user_id, path.slug, outside=incognito_spaces(), held=True)
     said = {"display_name": theme.display_name, "description": theme.description, **changes}
@@ -196,13 +194,8 @@ def change_theme(path: ThemePath, body: ThemePatch) -> Response:
 @needs("forget")
 def remove_theme(path: ThemePath) -> Response:
     """Delete it for good. Its memories stay, without a theme."""
-    _refuse_confined("delete themes")
+    refuse_confined("delete themes")
     return jsonify({"slug": path.slug, "deleted": True, "memories": drop_theme(path.slug)})
-
-
-def _refuse_confined(act: str) -> None:
-    if credential().space_id is not None:
-        abort(problem(HTTPStatus.FORBIDDEN, f"a token that is confined to one space cannot {act}"))
 
 
 def _theme_json(theme: Theme) -> dict[str, str]:

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from http import HTTPStatus
 from typing import Any
 
-from flask import Response, abort, jsonify
+from flask import Response, jsonify
 
 from memory.embedding.progress import Progress
 from memory.models import EmbeddingModel
 from webapp.api.account_answers import ProvidersAnswer, TrialAnswer
 from webapp.api.blueprint import api_blueprint
 from webapp.api.schemas import ProviderBody, moment
-from webapp.context import credential
-from webapp.errors import problem
-from webapp.guards import needs, require_scope
+from webapp.guards import needs, refuse_confined, require_scope
 from webapp.providers import remove, save, shown_address, standing, try_out
 
 bp = api_blueprint("providers", "Embedding providers", "/v1/providers")
@@ -54,7 +51,7 @@ def put(body: ProviderBody) -> Response:
 
     Everything that is kept is sent there, so this needs the scope `read` as well.
     """
-    _refuse_confined()
+    refuse_confined("choose what embeds the others")
     require_scope("read")
     save(body.model_dump())
     return _state()
@@ -64,7 +61,7 @@ def put(body: ProviderBody) -> Response:
 @needs("write")
 def delete() -> Response:
     """Forget the endpoint and its key, and begin to re-embed."""
-    _refuse_confined()
+    refuse_confined("choose what embeds the others")
     remove()
     return _state()
 
@@ -73,14 +70,8 @@ def delete() -> Response:
 @needs("write")
 def test(body: ProviderBody) -> Response:
     """Embed one sentence with it; answer the dimensions and the seconds, or what went wrong."""
-    _refuse_confined()
+    refuse_confined("choose what embeds the others")
     trial = try_out(body.model_dump())
     if trial.error is not None:
         return jsonify({"ok": False, "error": trial.error})
     return jsonify({"ok": True, "dimensions": trial.dimensions, "seconds": round(trial.seconds, 3)})
-
-
-def _refuse_confined() -> None:
-    if credential().space_id is not None:
-        detail = "a token that is confined to one space cannot choose what embeds the others"
-        abort(problem(HTTPStatus.FORBIDDEN, detail))

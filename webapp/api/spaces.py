@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from http import HTTPStatus
 from typing import Any, Literal
 from uuid import UUID
 
-from flask import Response, abort, jsonify, make_response
+from flask import Response, jsonify, make_response
 from pydantic import Field
 
 from memory.errors import InvalidError
@@ -29,8 +28,7 @@ from webapp.api.answers import (
 from webapp.api.blueprint import api_blueprint
 from webapp.api.schemas import Cursor, Line, Query, Slug, SpaceBody, SpacePatch, SpacePath, Strict, Tag, space_json
 from webapp.context import credential, runtime, session, utc_now
-from webapp.errors import problem
-from webapp.guards import needs, require_scope
+from webapp.guards import needs, refuse_confined, require_scope
 from webapp.operations import refuse_in_incognito, refuse_to_join, space_for, space_in_address
 
 bp = api_blueprint("spaces", "Namespaces that do not see one another", "/v1/spaces")
@@ -87,8 +85,7 @@ def list_(query: SpacesQuery) -> Response:
 def create(body: SpaceBody) -> Response:
     """Answer the new space."""
     who = credential()
-    if who.space_id is not None:
-        return problem(HTTPStatus.FORBIDDEN, "a token that is confined to one space cannot add another")
+    refuse_confined("add another")
     refuse_in_incognito(space_for(None).id)
     fields = body.model_dump(exclude_none=True, exclude={"slug", "soft_cap"})
     cap = body.soft_cap or runtime().settings.soft_cap
@@ -137,7 +134,7 @@ def contents(path: SpacePath, query: ContentsQuery) -> Response:
     """Answer how much is in a space, how many of each thing each choice touches, and the word to `expect`."""
     space, user_id = space_in_address(path.slug), credential().user_id
     # The counts of what was merged would tell what the default space holds.
-    _refuse_confined("remove it")
+    refuse_confined("remove it")
     refuse_to_join(query.into)
     found = contents_of(session(), user_id, space, into=query.into, keys=runtime().keys, now=utc_now())
     shown = asdict(found)
@@ -155,7 +152,7 @@ def delete(path: SpacePath, query: RemovalQuery) -> Response:
     """
     space = space_in_address(path.slug)
     slug = space.slug
-    _refuse_confined("remove it")
+    refuse_confined("remove it")
     if query.contents == "forget":
         require_scope("forget")
     else:
@@ -182,7 +179,7 @@ def delete(path: SpacePath, query: RemovalQuery) -> Response:
 def shares(path: SpacePath) -> Response:
     """Answer which memories of the space are found in others, then which of others are found in it."""
     space = space_in_address(path.slug)
-    _refuse_confined("see what spaces share")
+    refuse_confined("see what spaces share")
     return jsonify(_shares_json(space.id))
 
 
@@ -194,7 +191,7 @@ def add_share(path: SpacePath, body: ShareBody) -> Response:
     They stay where they are, and nobody changes them from there. Answers what is shared by then.
     """
     space, who = space_in_address(path.slug), credential()
-    _refuse_confined("share anything")
+    refuse_confined("share anything")
     refuse_in_incognito(space.id)
     refuse_to_join(body.found_in)
     share(session(), who.user_id, space.slug, body.tag, body.found_in, now=utc_now(), actor=who.actor)
@@ -208,7 +205,7 @@ def add_share(path: SpacePath, body: ShareBody) -> Response:
 def drop_share(path: SpacePath, query: ShareQuery) -> Response:
     """Let nobody find there any more what has the tag; answers what is shared by then."""
     space, who = space_in_address(path.slug), credential()
-    _refuse_confined("share anything")
+    refuse_confined("share anything")
     sharing = Sharing(space.slug, query.tag, query.found_in)
     unshare(session(), who.user_id, sharing, now=utc_now(), actor=who.actor)
     answer = _shares_json(space.id)
@@ -228,11 +225,6 @@ def _check_cap(space: Space, soft_cap: int, agreed: int) -> None:
         raise InvalidError("soft_cap", f"{said}; send lets_go {lost} as well if that is meant")
     if lost:
         require_scope("forget")
-
-
-def _refuse_confined(what: str) -> None:
-    if credential().space_id is not None:
-        abort(problem(HTTPStatus.FORBIDDEN, f"a token that is confined to one space cannot {what}"))
 
 
 @bp.get("/policies", summary="The named ranking policies", responses={"200": PoliciesAnswer})
