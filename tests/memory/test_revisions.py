@@ -6,7 +6,8 @@ from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 
 import pytest
-from sqlalchemy import inspect, select, text
+from forgetting import everything
+from sqlalchemy import select, text
 
 from memory.clock import utc_now
 from memory.embedding.cache import _digest
@@ -242,14 +243,6 @@ def test_a_stranger_restores_nothing(bobs_book, memory_id, change):
 # --- forgetting ---
 
 
-def everything(owner):
-    """Return every table in the database as one text in lower case."""
-    with owner.connect() as connection:
-        tables = [name for name in inspect(connection).get_table_names() if not name.startswith("huey_")]
-        rows = [connection.scalars(text(f"SELECT to_json(t)::text FROM {table} t")).all() for table in tables]
-    return "\n".join(row for table in rows for row in table).lower()
-
-
 @pytest.fixture
 def told(book):
     """Say a text wherever else it may stand: in a call that names nothing, in a notebook, in the cache."""
@@ -275,7 +268,7 @@ def test_a_forgotten_memory_takes_its_past_along(book, owner, change, told):
     change(memory_id, text="Ada hides nothing", tags=[])
     told("Ada hides the quillon in the oven")
     book.do(forget, memory_id)
-    assert "quillon" not in everything(owner)
+    assert "quillon" not in everything(owner).lower()
     assert book.one("SELECT count(*) FROM cached_embeddings") == 0
 
 
@@ -288,7 +281,7 @@ def test_the_past_is_out_of_sight_at_once_and_gone_when_the_undo_closes(book, ow
     with book.session() as session:
         assert secrets_of(session, book.user_id, utc_now()).needles.in_text("ada hides the RAPIER in the oven")
         purge(session, book.user_id, keys=book.runtime.keys, now=utc_now() + UNDO_WINDOW)
-    assert "rapier" not in everything(owner)
+    assert "rapier" not in everything(owner).lower()
 
 
 def test_the_database_reads_the_texts_that_a_forgotten_row_has(book, change):
@@ -313,7 +306,7 @@ def test_an_expired_memory_takes_its_past_along(book, owner, change, told):
         assert secrets_of(session, book.user_id, later).needles.in_text("Ada hides the sabre in the oven")
         set_aside_expired(session, book.user_id, now=later)
         purge(session, book.user_id, keys=book.runtime.keys, now=later)
-    assert "sabre" not in everything(owner)
+    assert "sabre" not in everything(owner).lower()
 
 
 def test_a_space_that_is_forgotten_takes_the_past_along(book, owner, change, told):
@@ -327,7 +320,7 @@ def test_a_space_that_is_forgotten_takes_the_past_along(book, owner, change, tol
     told("Ada hides the foil in the oven")
     expect = book.contents("attic").digest
     book.do(remove_space, "attic", "forget", expect=expect)
-    left = everything(owner)
+    left = everything(owner).lower()
     assert ("cutlass" in left, " foil " in left) == (False, False)
 
 
@@ -342,7 +335,7 @@ def test_a_memory_that_joins_its_twin_brings_its_past_along(book, owner, change,
     assert [text for _, text, _ in past(pool)] == ["Ada hides the falchion", "Ada hides the estoc"]
     told("Ada hides the falchion")
     book.do(forget, pool)
-    left = everything(owner)
+    left = everything(owner).lower()
     assert ("falchion" in left, "estoc" in left) == (False, False)
 
 
