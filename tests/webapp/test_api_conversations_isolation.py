@@ -5,7 +5,7 @@ from __future__ import annotations
 from uuid import uuid4
 
 import pytest
-from api_agent import ENTRIES, Agent, add_space, fields, rows
+from api_agent import ENTRIES, Agent, add_space, fields, rows, without_traces
 from api_talk import CONVERSATIONS, Talk, titles
 
 SPACES = ("default", "work", "home")
@@ -63,10 +63,6 @@ def talks(neighbours):
 @pytest.fixture
 def confined(neighbours):
     return neighbours.confined
-
-
-def without_traces(response):
-    return response.status_code, {k: v for k, v in response.json.items() if k not in {"instance", "request_id"}}
 
 
 BY_ID = [

@@ -5,7 +5,7 @@ from __future__ import annotations
 from uuid import uuid4
 
 import pytest
-from api_agent import ENTRIES, NOBODYS_ID, Agent, add_space, embed, fields, memories_of, rows
+from api_agent import ENTRIES, NOBODYS_ID, Agent, add_space, embed, fields, memories_of, rows, without_traces
 from api_talk import Talk
 
 
@@ -20,11 +20,6 @@ def secret(owner, ada):
     memory_id = owner.store("The safe code is 4711", theme="safes", tags=["code"], source_ids=["vault-1"])
     embed(ada)
     return memory_id
-
-
-def without_traces(response):
-    """Return the answer without what names this very request."""
-    return response.status_code, {k: v for k, v in response.json.items() if k not in {"instance", "request_id"}}
 
 
 # --- by id ----------------------------------------------------------------------------------------------------------
