@@ -14,6 +14,7 @@ from api_agent import Agent, embed
 from flask import Flask, Response, request, request_finished
 from flask.testing import FlaskClient
 from notebook_desk import Desk
+from pages_browser import at_browser
 
 from memory.embedding.providers import NO_LOCAL_MODEL
 from tasks.runtime import Runtime
@@ -65,6 +66,12 @@ def nothing_embeds(runtime: Runtime, monkeypatch: pytest.MonkeyPatch) -> Iterato
 def agent(client: FlaskClient, ada) -> Agent:
     """Ada's agent."""
     return Agent(client, ada.headers)
+
+
+@pytest.fixture
+def reader(app: Flask, ada) -> FlaskClient:
+    """Ada at a browser."""
+    return at_browser(app, ada)
 
 
 @pytest.fixture

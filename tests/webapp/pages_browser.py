@@ -45,6 +45,11 @@ def stored(person: Any, text: str, *, space: str = "default", **fields: Any) -> 
     return outcome.id
 
 
+def plain(response: TestResponse) -> str:
+    """Return the words of a page, with one blank between any two."""
+    return html.unescape(" ".join(re.sub(r"<[^>]*>", " ", response.text).split()))
+
+
 def flashes(response: TestResponse) -> str:
     """Return the flash region of a page."""
     found = re.search(r'<div id="flash".*?(?=<h1|<section|<p class="trail"|<form class="ask")', response.text, re.S)

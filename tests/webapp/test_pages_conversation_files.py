@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import json
-import re
 from typing import Any
 
 import pytest
@@ -12,17 +11,12 @@ from api_agent import rows
 from exported_chats import archive, chatgpt, claude
 from flask import Flask
 from flask.testing import FlaskClient
-from pages_browser import at_browser
+from pages_browser import at_browser, plain
 from werkzeug.test import TestResponse
 
 import webapp.conversations
 from webapp.pages import conversation_files
 from webapp.pages.forms import LARGEST_CHATS, LARGEST_FORM
-
-
-@pytest.fixture
-def reader(app: Flask, ada) -> FlaskClient:
-    return at_browser(app, ada)
 
 
 def send(reader: FlaskClient, *files: tuple[str, bytes], **fields: str) -> TestResponse:
@@ -32,10 +26,6 @@ def send(reader: FlaskClient, *files: tuple[str, bytes], **fields: str) -> TestR
 
 def written(*chats: dict[str, Any]) -> tuple[str, bytes]:
     return "conversations.json", json.dumps(chats).encode()
-
-
-def plain(response: TestResponse) -> str:
-    return " ".join(re.sub(r"<[^>]+>", " ", response.text).split())
 
 
 def kept(ada) -> int:

@@ -33,11 +33,6 @@ def ada(request: pytest.FixtureRequest, new_person, archivist):
 
 
 @pytest.fixture
-def reader(app: Flask, ada) -> FlaskClient:
-    return at_browser(app, ada)
-
-
-@pytest.fixture
 def talk(agent: Agent) -> Talk:
     """A short conversation, with a memory learned from what the user said."""
     opened = Talk(agent, external_id="tiles")

@@ -19,11 +19,6 @@ WRITES = ["", "/archive", "/unarchive", "/delete"]
 
 
 @pytest.fixture
-def reader(app: Flask, ada) -> FlaskClient:
-    return at_browser(app, ada)
-
-
-@pytest.fixture
 def talk(agent: Agent) -> Talk:
     opened = Talk(agent, external_id="tiles")
     opened.say(SAID)

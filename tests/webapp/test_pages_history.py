@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 
 import pytest
-from flask import Flask
 from flask.testing import FlaskClient
 from pages_browser import HTMX, at_browser, flashes, stored
 
@@ -13,11 +12,6 @@ from webapp.pages.word_diff import MOST_COMPARED, Piece, compare_words
 
 FIRST = "The studio key hangs behind the blue door."
 SECOND = "The studio key lies behind the green door."
-
-
-@pytest.fixture
-def reader(app: Flask, ada) -> FlaskClient:
-    return at_browser(app, ada)
 
 
 def correct(reader: FlaskClient, memory_id, text: str, **more: str) -> None:

@@ -26,11 +26,6 @@ from webapp.pages import queries
 TEXT = "The studio key hangs behind the blue door."
 
 
-@pytest.fixture
-def reader(app: Flask, ada) -> FlaskClient:
-    return at_browser(app, ada)
-
-
 def test_an_empty_list_says_what_to_do(reader: FlaskClient) -> None:
     text = reader.get("/memories").text
     assert "Write the first memory" in text

@@ -8,8 +8,6 @@ from uuid import uuid4
 
 import pytest
 from api_agent import ENTRIES, Agent, add_space, rows
-from flask import Flask
-from flask.testing import FlaskClient
 from pages_browser import HTMX, at_browser, stored
 
 from memory.clock import utc_now
@@ -22,11 +20,6 @@ from retrieval.lookup.nearest import neighbours_of
 
 TEXT = "The studio key hangs behind the blue door."
 OTHER = "The studio key lies under the mat."
-
-
-@pytest.fixture
-def reader(app: Flask, ada) -> FlaskClient:
-    return at_browser(app, ada)
 
 
 @pytest.fixture

@@ -26,11 +26,6 @@ NOTES = "obsidian_manage_notes"
 TEXT = "Ada is allergic to hazelnuts."
 
 
-@pytest.fixture
-def reader(app: Flask, ada) -> FlaskClient:
-    return at_browser(app, ada)
-
-
 def report(agent: Agent, *calls: dict[str, Any]) -> list[str]:
     """Report calls of an agent's own tools; return their ids."""
     body = {"calls": [{"tool": NOTES, "operation": "update", **call} for call in calls]}

@@ -9,7 +9,7 @@ import pytest
 from api_agent import memories_of, rows
 from flask import Flask
 from flask.testing import FlaskClient
-from pages_browser import at_browser
+from pages_browser import at_browser, plain
 from werkzeug.test import TestResponse
 
 from webapp.pages import remember_files
@@ -19,18 +19,9 @@ KEYS = ("keys.md", "# Keys\n\n- The spare key is at Bob's.\n- The shed has none.
 MEM0 = ("mem0.json", '{"results": [{"memory": "Loves hiking", "created_at": "2024-07-01T10:00:00Z"}]}')
 
 
-@pytest.fixture
-def reader(app: Flask, ada) -> FlaskClient:
-    return at_browser(app, ada)
-
-
 def send(reader: FlaskClient, *files: tuple[str, str], **fields: str) -> TestResponse:
     sent = [(io.BytesIO(content.encode()), name) for name, content in files]
     return reader.post("/remember/files", data={"files": sent, **fields}, content_type="multipart/form-data")
-
-
-def plain(response: TestResponse) -> str:
-    return " ".join(re.sub(r"<[^>]+>", " ", response.text).split())
 
 
 def test_the_page_is_found_from_remember(reader: FlaskClient) -> None:

@@ -11,11 +11,6 @@ SHARES = "/spaces/kitchen/shares"
 
 
 @pytest.fixture
-def reader(app, ada):
-    return at_browser(app, ada)
-
-
-@pytest.fixture
 def oven(agent, ada):
     """A memory of a space of two that has a tag; beside it one that has none."""
     for slug in ("kitchen", "studio"):

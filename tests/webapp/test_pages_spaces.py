@@ -11,7 +11,7 @@ from api_agent import Agent, rows
 from api_talk import Talk
 from flask import Flask
 from flask.testing import FlaskClient
-from pages_browser import HTMX, at_browser, flashes
+from pages_browser import HTMX, at_browser, flashes, plain
 from pages_markup import problems_of
 from sqlalchemy import update
 from werkzeug.test import TestResponse
@@ -42,11 +42,6 @@ def ada(request: pytest.FixtureRequest, new_person):
 
 
 @pytest.fixture
-def reader(app: Flask, ada) -> FlaskClient:
-    return at_browser(app, ada)
-
-
-@pytest.fixture
 def kitchen(request: pytest.FixtureRequest, agent: Agent) -> str:
     """A space with two memories, one of which the default space has as well, and a conversation."""
     if "lasting" not in request.fixturenames:
@@ -60,10 +55,6 @@ def _furnish(agent: Agent) -> None:
     agent.store("Ben has the key of the flat.", space="kitchen")
     agent.store("Ben has the key of the flat.")
     Talk(agent, space="kitchen", title="Tiles").turn("Which tiles?", "The sage green ones.")
-
-
-def _plain(response: TestResponse) -> str:
-    return unescape(" ".join(re.sub(r"<[^>]*>", " ", response.text).split()))
 
 
 def _expected(page: TestResponse) -> str:
@@ -101,14 +92,14 @@ def test_no_name_is_stored_while_incognito(reader: FlaskClient, ada) -> None:
 
 @only_looks
 def test_the_list_counts_what_is_in_each_space(reader: FlaskClient, kitchen: str) -> None:
-    text = _plain(reader.get("/spaces"))
+    text = plain(reader.get("/spaces"))
     assert "Default default 1 memory 0 conversations" in text
     assert "Kitchen kitchen 2 memories 1 conversation" in text
 
 
 def test_the_list_tells_the_switches(reader: FlaskClient, agent: Agent) -> None:
     agent.post("/v1/spaces", {"slug": "vault", "memory_enabled": False, "incognito_default": True})
-    assert "vault vault memory off incognito by default" in _plain(reader.get("/spaces"))
+    assert "vault vault memory off incognito by default" in plain(reader.get("/spaces"))
 
 
 @pytest.mark.parametrize("path", ["/spaces", "/spaces/kitchen"])
@@ -149,7 +140,7 @@ def test_a_space_that_cannot_be_comes_back_with_its_reason(
 ) -> None:
     response = reader.post("/spaces", data=data)
     assert response.status_code == 422
-    assert said in _plain(response)
+    assert said in plain(response)
     assert problems_of(response.text) == []
     assert rows(ada, "SELECT count(*) FROM spaces")[0][0] == 1
 
@@ -367,7 +358,7 @@ def test_weights_of_old_that_no_search_can_use_are_mended_on_the_page(
 
 @only_looks
 def test_a_removal_says_first_what_it_touches(reader: FlaskClient, agent: Agent, kitchen: str) -> None:
-    text = _plain(reader.get("/spaces/kitchen/delete"))
+    text = plain(reader.get("/spaces/kitchen/delete"))
     assert "In it: 2 active memories, 1 conversation, 2 messages, 1 episode." in text
     assert "1 memory moved to the default space 1 memory merged with the same one there" in text
     assert "2 memories archived, out of search" in text
@@ -386,7 +377,7 @@ def test_nothing_is_moved_out_of_a_space_while_incognito(reader: FlaskClient, ag
     before, expect = agent.texts(), _expected(reader.get("/spaces/kitchen/delete"))
     reader.post("/incognito/start")
     page = reader.post("/spaces/kitchen/delete", data={"contents": "move", "expect": expect})
-    assert (page.status_code, "This session is incognito: nothing is stored." in _plain(page)) == (409, True)
+    assert (page.status_code, "This session is incognito: nothing is stored." in plain(page)) == (409, True)
     assert agent.texts() == before
     assert agent.get("/v1/spaces/kitchen").status_code == 200
 
@@ -399,7 +390,7 @@ def test_nothing_is_offered_in_incognito_that_is_refused(
     agent.post("/v1/spaces", {"slug": "empty", "incognito_default": default})
     why = "Incognito is on here: nothing of it can be moved or archived until you end that."
     page = reader.get("/spaces/kitchen/delete")
-    assert (_offered(page), why in _plain(page), "Into the space" in _plain(page)) == (
+    assert (_offered(page), why in plain(page), "Into the space" in plain(page)) == (
         ["move", "archive", "forget"],
         False,
         True,
@@ -409,12 +400,12 @@ def test_nothing_is_offered_in_incognito_that_is_refused(
     else:
         reader.post("/incognito/start")
     page = reader.get("/spaces/kitchen/delete")
-    assert (_offered(page), why in _plain(page), "Into the space" in _plain(page)) == (["forget"], True, False)
-    assert "Kitchen is removed: 2 memories forgotten for good" in _plain(_remove(reader, "forget"))
+    assert (_offered(page), why in plain(page), "Into the space" in plain(page)) == (["forget"], True, False)
+    assert "Kitchen is removed: 2 memories forgotten for good" in plain(_remove(reader, "forget"))
     page = reader.get("/spaces/empty/delete")
     data = {"contents": _offered(page)[0], "expect": _expected(page)}
     gone = reader.post("/spaces/empty/delete", data=data, follow_redirects=True)
-    assert (gone.status_code, "empty is removed: nothing was in it." in _plain(gone)) == (200, True)
+    assert (gone.status_code, "empty is removed: nothing was in it." in plain(gone)) == (200, True)
 
 
 def _offered(page: TestResponse) -> list[str]:
@@ -431,7 +422,7 @@ def test_what_is_in_it_can_be_moved_to_another_space_than_the_default(
     offered = re.search(r'<select id="into".*?</select>', page, re.S)
     assert re.findall('value="([^"]*)"', offered.group() if offered else "") == ["default", "flat"]
     page = reader.get("/spaces/kitchen/delete?into=flat")
-    assert "Everything goes on in The flat. 2 memories moved to The flat" in _plain(page)
+    assert "Everything goes on in The flat. 2 memories moved to The flat" in plain(page)
     data = {"contents": "move", "into": "flat", "expect": _expected(page)}
     done = reader.post("/spaces/kitchen/delete", data=data, follow_redirects=True)
     assert "The space Kitchen is removed: 2 memories moved to The flat" in flashes(done)
@@ -481,7 +472,7 @@ def test_where_the_default_space_stores_nothing_it_is_said_and_nothing_removed(
     response = _remove(reader, choice)
     assert response.status_code == 409
     said = "Memory is off in the space 'default': nothing can be brought into it."
-    assert said in _plain(response)
+    assert said in plain(response)
     assert "In it: 2 active memories" in response.text
     assert _remove(reader, "forget").status_code == 200
 

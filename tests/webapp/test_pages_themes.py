@@ -7,22 +7,11 @@ from html import unescape
 
 import pytest
 from api_agent import Agent, add_space, rows
-from flask import Flask
 from flask.testing import FlaskClient
-from pages_browser import at_browser, flashes
+from pages_browser import flashes, plain
 from pages_markup import problems_of
-from werkzeug.test import TestResponse
 
 from webapp.pages import themes
-
-
-@pytest.fixture
-def reader(app: Flask, ada) -> FlaskClient:
-    return at_browser(app, ada)
-
-
-def _plain(response: TestResponse) -> str:
-    return unescape(" ".join(re.sub(r"<[^>]*>", " ", response.text).split()))
 
 
 def _known(agent: Agent) -> list[dict[str, object]]:
@@ -43,13 +32,13 @@ def test_the_fullest_theme_comes_first_with_a_way_to_its_memories(reader: FlaskC
         ("/memories?theme=house", "House"),
         ("/memories?theme=trips", "Trips"),
     ]
-    assert "house Change 2 active memories" in _plain(page)
+    assert "house Change 2 active memories" in plain(page)
     assert problems_of(page.text) == []
     assert "/themes" in reader.get("/memories").text
 
 
 def test_without_any_the_page_says_where_themes_come_from(reader: FlaskClient) -> None:
-    assert "There is none yet." in _plain(reader.get("/themes"))
+    assert "There is none yet." in plain(reader.get("/themes"))
 
 
 def test_a_theme_is_added_under_the_name_it_is_given(reader: FlaskClient, agent: Agent, ada) -> None:
@@ -79,7 +68,7 @@ def test_a_theme_that_cannot_be_comes_back_with_its_reason(
     agent.post("/v1/memory/themes", {"slug": "known"})
     response = reader.post("/themes", data=data)
     assert response.status_code == 422
-    assert said in _plain(response)
+    assert said in plain(response)
     assert problems_of(response.text) == []
     assert len(_known(agent)) == 1
 
@@ -121,7 +110,7 @@ def test_a_description_that_cannot_be_comes_back_with_its_reason(reader: FlaskCl
     agent.post("/v1/memory/themes", {"slug": "house"})
     response = reader.post("/themes/house", data={"display_name": "Home", "description": "x" * 2001})
     assert (response.status_code, problems_of(response.text)) == (422, [])
-    assert "The description: must be at most 2,000 characters" in _plain(response)
+    assert "The description: must be at most 2,000 characters" in plain(response)
     assert _known(agent)[0]["display_name"] == "House"
 
 
@@ -172,11 +161,11 @@ def test_of_many_the_fullest_are_shown_and_the_others_found(
     monkeypatch.setattr(themes, "MOST", 2)
     for slug in ("aa", "bb", "cc_1", "ccx1"):
         agent.post("/v1/memory/themes", {"slug": slug})
-    page = _plain(reader.get("/themes"))
+    page = plain(reader.get("/themes"))
     assert ("bb Change" in page, "cc_1 Change" in page, "The 2 fullest." in page) == (True, False, True)
-    page = _plain(reader.get("/themes?q=C_1"))
+    page = plain(reader.get("/themes?q=C_1"))
     assert ("cc_1 Change" in page, "ccx1 Change" in page) == (True, False)
-    assert "No theme is called so." in _plain(reader.get("/themes?q=zz\x00"))
+    assert "No theme is called so." in plain(reader.get("/themes?q=zz\x00"))
 
 
 def test_incognito_reads_and_stores_no_theme(reader: FlaskClient, agent: Agent) -> None:
@@ -189,7 +178,7 @@ def test_incognito_reads_and_stores_no_theme(reader: FlaskClient, agent: Agent) 
         assert (page.status_code, "House" in page.text, f'action="{address}"' in page.text) == (409, False, True)
         # What was written is there to be sent again.
         assert all(f'value="{each}"' in page.text for each in ("Secret", "Long thought about"))
-        assert "The name: cannot be kept while this session is incognito." in _plain(page)
+        assert "The name: cannot be kept while this session is incognito." in plain(page)
     agent.post("/v1/memory/incognito/start", {})
     assert agent.ask("POST", "/v1/memory/themes", json={"slug": "secret"}).status_code == 409
     assert agent.delete("/v1/memory/themes/house").status_code == 409
@@ -233,5 +222,5 @@ def test_every_page_calls_a_theme_by_its_name(reader: FlaskClient, agent: Agent)
     # What corrects it takes a slug, and offers each by its name.
     assert '<option value="heron" >HERON-42</option>' in reader.get(f"{own}/edit").text
     agent.patch(f"/v1/memory/entries/{memory_id}", {"theme": None})
-    assert "HERON-42" in _plain(reader.get(own))
+    assert "HERON-42" in plain(reader.get(own))
     assert "<span>HERON-42</span>" in reader.get(f"{own}/revisions/1").text

@@ -15,11 +15,6 @@ KEY = "The spare key is under the flowerpot number {}"
 
 
 @pytest.fixture
-def reader(app, ada):
-    return at_browser(app, ada)
-
-
-@pytest.fixture
 def pair(ada):
     """The older and the newer of two memories that differ in a number."""
     return [stored(ada, KEY.format(number)) for number in (3, 4)]

@@ -10,9 +10,7 @@ from zoneinfo import ZoneInfo
 import pytest
 from api_agent import rows
 from api_facts import stated
-from flask import Flask
-from flask.testing import FlaskClient
-from pages_browser import at_browser, stored
+from pages_browser import stored
 
 from memory.clock import utc_now
 from memory.notebooks.figures import growth
@@ -21,11 +19,6 @@ from memory.time_zones import short_name
 
 # Its day begins at ten o'clock of the day before in UTC.
 FAR_EAST = "Pacific/Kiritimati"
-
-
-@pytest.fixture
-def reader(app: Flask, ada) -> FlaskClient:
-    return at_browser(app, ada)
 
 
 def choose(person, name: str) -> None:
