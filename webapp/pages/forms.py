@@ -169,10 +169,8 @@ class RememberForm(BaseModel):
 
     def to_draft(self) -> Draft:
         """Return the checked draft; raises `InvalidError`."""
-        # A form sends its line ends as CR LF.
-        text = self.text.replace("\r\n", "\n")
         return Draft(
-            text=text,
+            text=by_lines(self.text),
             type=self.type,
             theme=self.theme,
             tags=tuple(tags_in(self.tags)),

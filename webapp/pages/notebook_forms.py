@@ -11,7 +11,7 @@ from pydantic import BaseModel, field_validator
 from memory.drafts.drafts import Draft
 from retrieval.policy import Fusion
 from webapp.api.schemas import Limit, Line, MemoryType, Question, TokenBudget
-from webapp.pages.forms import tags_in
+from webapp.pages.forms import by_lines, tags_in
 
 # Numbers of a policy that have a slider: the letter and the name on the page, least, most, step.
 SLIDERS: dict[str, tuple[str, str, float, float, float]] = {
@@ -57,11 +57,6 @@ def _digits(value: float) -> str:
     return repr(value).removesuffix(".0")
 
 
-def _lines(text: str) -> str:
-    # A form sends its line ends as CR LF.
-    return text.replace("\r\n", "\n")
-
-
 class CellForm(BaseModel):
     """What a cell is asked."""
 
@@ -102,7 +97,7 @@ class RememberForm(CellForm):
     def to_draft(self) -> Draft:
         """Return the checked draft; raises `InvalidError`."""
         tags = tuple(tags_in(self.tags))
-        return Draft(text=_lines(self.text), type=self.type, tags=tags, manually_saved=self.saved)
+        return Draft(text=by_lines(self.text), type=self.type, tags=tags, manually_saved=self.saved)
 
 
 class NoteForm(CellForm):
@@ -113,7 +108,7 @@ class NoteForm(CellForm):
     @field_validator("text")
     @classmethod
     def _plain_lines(cls, text: str) -> str:
-        return _lines(text)
+        return by_lines(text)
 
 
 class ContextForm(CellForm):

@@ -18,6 +18,7 @@ from webapp.context import session
 from webapp.errors import field_errors, problem
 from webapp.guards import require_scope
 from webapp.htmx import render
+from webapp.pages.forms import by_lines
 from webapp.pages.visitor import guarded
 from webapp.tools import TOOLS, Tool
 
@@ -173,7 +174,7 @@ def arguments_of(form: MultiDict[str, str], fields: list[Field]) -> dict[str, An
 
 
 def _value(field: Field, form: MultiDict[str, str]) -> Any:
-    said = form.get(field.name, "").replace("\r\n", "\n").strip()
+    said = by_lines(form.get(field.name, "")).strip()
     if field.kind == "ticks":
         return form.getlist(field.name)
     if field.kind == "switch":

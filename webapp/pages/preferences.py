@@ -224,8 +224,7 @@ def _unsaved(desk: Desk, status: int = HTTPStatus.UNPROCESSABLE_ENTITY) -> Respo
 
 def _posted(row: Preferences | None) -> str:
     """Return the document of the form, or the one in force where they differ in nothing but their line ends."""
-    # A form sends its line ends as CR LF.
-    document = request.form.get("document", "").replace("\r\n", "\n")
+    document = forms.by_lines(request.form.get("document", ""))
     return row.document if row is not None and forms.by_lines(row.document) == document else document
 
 
