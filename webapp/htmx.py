@@ -28,6 +28,11 @@ def render(page: str, fragment: str, status: int = HTTPStatus.OK, *, title: str 
     return response
 
 
+def see_other(url: str) -> Response:
+    """Answer 303: the browser reads `url` next."""
+    return make_response(redirect(url, HTTPStatus.SEE_OTHER))
+
+
 def at_address(response: Response, url: str, *, typed: bool = False) -> Response:
     """Let the browser stand at `url` once it shows the fragment: a step of its own, to which Back returns.
 
@@ -54,7 +59,7 @@ def swap_or_go(fragment: str, url: str, *, beside: Sequence[str] = (), title: st
     The fragments `beside` it take the places of those on the page that have their ids; the page has the title then.
     """
     if not wants_fragment():
-        return make_response(redirect(url, HTTPStatus.SEE_OTHER))
+        return see_other(url)
     others = [render_template(each, **context, beside=True) for each in beside]
     response = make_response("\n".join([_titled(fragment, title, **context), *others]))
     response.vary.update(_READ)
@@ -64,7 +69,7 @@ def swap_or_go(fragment: str, url: str, *, beside: Sequence[str] = (), title: st
 def done_or_go(url: str) -> Response:
     """Answer a POST that changes nothing on the page beyond what the page does itself: 204 to htmx, else 303."""
     if not wants_fragment():
-        return make_response(redirect(url, HTTPStatus.SEE_OTHER))
+        return see_other(url)
     return make_response("", HTTPStatus.NO_CONTENT)
 
 
@@ -97,7 +102,7 @@ def above_the_page(error: Response) -> Response:
 def go(url: str) -> Response:
     """Send the whole window to another page, also when htmx asked for a part of one."""
     if not wants_fragment():
-        return make_response(redirect(url, HTTPStatus.SEE_OTHER))
+        return see_other(url)
     response = make_response("", HTTPStatus.UNAUTHORIZED)
     response.headers["HX-Redirect"] = url
     return response

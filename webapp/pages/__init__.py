@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from http import HTTPStatus
 from urllib.parse import quote
 
-from flask import Flask, current_app, make_response, redirect, request
+from flask import Flask, current_app, request
 from flask import session as cookie
 from werkzeug.exceptions import HTTPException, MethodNotAllowed
 from werkzeug.wrappers import Response
 
+from webapp.htmx import see_other
 from webapp.pages import (
     account,
     admin,
@@ -106,7 +106,7 @@ def _recognise_astray() -> Response | None:
     reads = request.method == "GET" and "text/html" in request.accept_mimetypes.values()
     if reads and isinstance(astray, MethodNotAllowed):
         # Quoted again: what was decoded may be a line's end, which no header can have, or a question mark.
-        return make_response(redirect(quote(request.root_path + _page_above(request.path)), HTTPStatus.SEE_OTHER))
+        return see_other(quote(request.root_path + _page_above(request.path)))
     visitor.recognise()
     return None
 

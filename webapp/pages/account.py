@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from http import HTTPStatus
 
-from flask import Response, flash, g, make_response, redirect, render_template, request, url_for
+from flask import Response, flash, g, make_response, render_template, request, url_for
 from flask import session as cookie
 
 from memory.accounts.accounts import SHORTEST_PASSWORD, change_password, is_password
@@ -15,6 +15,7 @@ from memory.preferences.preferences import set_time_zone
 from memory.time_zones import meant, places
 from webapp.accounts import erase_account, export_response, notes_response
 from webapp.context import credential, session, utc_now
+from webapp.htmx import see_other
 from webapp.operations import refuse_in_incognito, space_for
 from webapp.pages.tries import COOKIE, WINDOW, give_back, too_many
 from webapp.pages.visitor import guarded, sign_in, sign_out
@@ -44,7 +45,7 @@ def time_zone() -> Response:
         return _desk({"time_zone": error.message}, given=given)
     session().commit()
     flash(f"The time zone is {name}." if saved.new else "Nothing was changed.")
-    return make_response(redirect(url_for("account.index"), HTTPStatus.SEE_OTHER))
+    return see_other(url_for("account.index"))
 
 
 @bp.post("/account/password")
@@ -72,7 +73,7 @@ def password() -> Response:
     session().commit()
     _stay_signed_in()
     flash("The password is changed. Every other browser is logged out.")
-    return make_response(redirect(url_for("account.index"), HTTPStatus.SEE_OTHER))
+    return see_other(url_for("account.index"))
 
 
 def _stay_signed_in() -> None:

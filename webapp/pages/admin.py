@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import shutil
-from http import HTTPStatus
 from typing import Any
 from uuid import UUID
 
-from flask import Response, flash, make_response, redirect, request, url_for
+from flask import Response, flash, request, url_for
 from sqlalchemy.orm import Session
 
 from memory.accounts.roles import only_admin
@@ -19,7 +18,7 @@ from tasks.app import depth
 from tasks.embedding import fill, nudge
 from webapp.context import credential, runtime, session, utc_now
 from webapp.disk import LEAST_FREE
-from webapp.htmx import render
+from webapp.htmx import render, see_other
 from webapp.owner import as_owner, change_role, let_in, retry_one
 from webapp.pages.visitor import guarded
 from webapp.pages.words import ago, counted
@@ -109,7 +108,7 @@ def role(user_id: UUID) -> Response:
     if changed and user_id == credential().user_id and wanted != "admin":
         # Without the admin role the page is closed, so a user who has just given it up is led elsewhere.
         flash(said)
-        return make_response(redirect(url_for("account.index"), HTTPStatus.SEE_OTHER))
+        return see_other(url_for("account.index"))
     return _listed(user_id, said if changed else "Nothing changed.")
 
 
@@ -130,7 +129,7 @@ def retry_job(kind: str, user_id: UUID, item_id: UUID) -> Response:
 
 def _back(said: str) -> Response:
     flash(said)
-    return make_response(redirect(url_for("admin.index"), HTTPStatus.SEE_OTHER))
+    return see_other(url_for("admin.index"))
 
 
 def _listed(user_id: UUID, said: str) -> Response:
@@ -138,7 +137,7 @@ def _listed(user_id: UUID, said: str) -> Response:
     flash(said)
     given: dict[str, Any] = {name: each for name in ("q", "cursor") if (each := request.form.get(name))}
     page = "admin.users" if "cursor" in given else "admin.index"
-    return make_response(redirect(url_for(page, **given, _anchor=f"user-{user_id}"), HTTPStatus.SEE_OTHER))
+    return see_other(url_for(page, **given, _anchor=f"user-{user_id}"))
 
 
 def _asked(name: str) -> str:

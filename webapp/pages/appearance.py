@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from http import HTTPStatus
-
-from flask import Blueprint, Response, make_response, redirect, request, url_for
+from flask import Blueprint, Response, request, url_for
 from werkzeug.http import dump_cookie
 
 from memory.errors import InvalidError
+from webapp.htmx import see_other
 from webapp.pages.visitor import local_path
 
 bp = Blueprint("appearance", __name__)
@@ -36,6 +35,6 @@ def choose() -> Response:
     if value not in CHOICES:
         raise InvalidError("appearance", f"must be one of {', '.join(CHOICES)}")
     to = local_path(request.form.get("next"), url_for("notebook.home"))
-    response = make_response(redirect(to, HTTPStatus.SEE_OTHER))
+    response = see_other(to)
     response.headers.add("Set-Cookie", cookie(value))
     return response

@@ -6,12 +6,13 @@ import logging
 from http import HTTPStatus
 from urllib.parse import quote
 
-from flask import Blueprint, Response, flash, make_response, redirect, render_template, request, url_for
+from flask import Blueprint, Response, flash, make_response, render_template, request, url_for
 
 from memory.accounts.accounts import check_password
 from memory.record.journal import record
 from webapp.context import session, utc_now
 from webapp.demo_login import is_demo
+from webapp.htmx import see_other
 from webapp.pages.tries import COOKIE, WINDOW, give_back, know_again, too_many
 from webapp.pages.visitor import local_path, log_out, sign_in
 from webapp.this_machine import comes_from_here, names_this_machine
@@ -53,7 +54,7 @@ def check() -> Response:
     record(session(), user_id, "user.logged_in", actor="user", now=now, subject_id=user_id)
     session().commit()
     target = local_path(request.form.get("next"), url_for("notebook.home"))
-    response = make_response(redirect(target, HTTPStatus.SEE_OTHER))
+    response = see_other(target)
     know_again(response, email)
     return response
 
@@ -63,7 +64,7 @@ def logout() -> Response:
     """Close the session of this browser."""
     log_out()
     flash("You are logged out.")
-    return make_response(redirect(url_for("auth.login"), HTTPStatus.SEE_OTHER))
+    return see_other(url_for("auth.login"))
 
 
 def _form(error: str = "", status: int = HTTPStatus.OK) -> Response:

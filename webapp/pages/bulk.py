@@ -10,7 +10,7 @@ from http import HTTPStatus
 from typing import Any, Literal
 from uuid import UUID
 
-from flask import Response, flash, make_response, redirect, render_template, request, url_for
+from flask import Response, flash, make_response, render_template, request, url_for
 from pydantic import AwareDatetime, BaseModel, Field
 from sqlalchemy import select
 from werkzeug.datastructures import MultiDict
@@ -32,7 +32,7 @@ from tasks.embedding import nudge
 from webapp.api.schemas import Line
 from webapp.command_answers import listed
 from webapp.context import credential, runtime, session, utc_now
-from webapp.htmx import leave_for
+from webapp.htmx import leave_for, see_other
 from webapp.operations import incognito_spaces, is_incognito, refuse_in_incognito, space_for, told_restorables
 from webapp.pages.closed import closed_page
 from webapp.pages.forms import BrowseForm, narrowed_by, parse
@@ -153,7 +153,7 @@ def choose() -> Response:
     address = _address("bulk.ask", **chosen, act=form.act, about=form.about or None)
     if len(address) > LONGEST_ADDRESS:
         return _to_list("These are too many to be ticked one by one: take all that fit.")
-    return make_response(redirect(address, HTTPStatus.SEE_OTHER))
+    return see_other(address)
 
 
 @bp.get("/memories/bulk/ask")

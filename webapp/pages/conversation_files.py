@@ -6,7 +6,7 @@ from collections import Counter
 from http import HTTPStatus
 from pathlib import PurePath
 
-from flask import Response, flash, make_response, redirect, render_template, request, url_for
+from flask import Response, flash, make_response, render_template, request, url_for
 from werkzeug.exceptions import RequestEntityTooLarge
 
 from memory.errors import InvalidError, RefusedError
@@ -14,6 +14,7 @@ from memory.transfer.bringing_chats import latest_first
 from memory.transfer.chat_files import Chat, chats_in
 from webapp.context import session, utc_now
 from webapp.conversations import bring_chats
+from webapp.htmx import see_other
 from webapp.pages.forms import LARGEST_CHATS
 from webapp.pages.queries import offered_spaces
 from webapp.pages.visitor import guarded
@@ -49,8 +50,8 @@ def save() -> Response:
     if counts["left"]:
         left = counted(counts["left"], "older chat is", "older chats are")
         flash(f"{left} left. Bring in the same file again: it goes on with what is left.", "refused")
-        return make_response(redirect(url_for("conversation_files.index", space=space), HTTPStatus.SEE_OTHER))
-    return make_response(redirect(url_for("conversations.index", space=space), HTTPStatus.SEE_OTHER))
+        return see_other(url_for("conversation_files.index", space=space))
+    return see_other(url_for("conversations.index", space=space))
 
 
 @bp.errorhandler(RequestEntityTooLarge)

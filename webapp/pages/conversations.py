@@ -6,14 +6,14 @@ from http import HTTPStatus
 from typing import Any
 from uuid import UUID
 
-from flask import Response, flash, make_response, redirect, render_template, request, url_for
+from flask import Response, flash, make_response, render_template, request, url_for
 
 from memory.conversations.threads import Thread
 from memory.conversations.transcript import list_episodes
 from memory.errors import ConflictError, InvalidError
 from webapp.context import credential, session
 from webapp.conversations import change_thread, delete_thread, visible_thread
-from webapp.htmx import at_address, render, swap_or_go
+from webapp.htmx import at_address, render, see_other, swap_or_go
 from webapp.operations import is_incognito, space_for
 from webapp.pages.closed import closed_page
 from webapp.pages.forms import narrowed_by, parse
@@ -142,7 +142,7 @@ def delete(conversation_id: UUID) -> Response:
     gone = f"Deleted, with {counted(done.messages, 'message')} and {counted(done.episodes, 'episode')}."
     read = f" {counted(done.facts, 'fact')} that a model had read out of it went, too."
     flash(gone + (read if done.facts else "") + (stay if done.memories_unlinked else ""))
-    return make_response(redirect(url_for("conversations.index"), HTTPStatus.SEE_OTHER))
+    return see_other(url_for("conversations.index"))
 
 
 def _closed(thread: Thread) -> bool:

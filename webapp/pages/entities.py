@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from http import HTTPStatus
 from typing import Annotated, Any
 from uuid import UUID
 
-from flask import Response, flash, make_response, redirect, request, url_for
+from flask import Response, flash, request, url_for
 from pydantic import BaseModel, Field
 from sqlalchemy import func, select
 
@@ -30,7 +29,7 @@ from memory.spaces.spaces import SpaceOffer, offer_spaces
 from tasks.embedding import nudge
 from webapp.api.schemas import Line
 from webapp.context import credential, session, utc_now
-from webapp.htmx import at_address, render
+from webapp.htmx import at_address, render, see_other
 from webapp.operations import incognito_spaces, is_incognito, refuse_in_incognito, space_at, space_for
 from webapp.pages.closed import closed_page
 from webapp.pages.forms import narrowed_by, parse
@@ -146,7 +145,7 @@ def delete(entity_id: UUID) -> Response:
 
 
 def _go(url: str) -> Response:
-    return make_response(redirect(url, HTTPStatus.SEE_OTHER))
+    return see_other(url)
 
 
 def _space(named: Named) -> Space:

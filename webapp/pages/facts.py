@@ -9,7 +9,7 @@ from http import HTTPStatus
 from typing import Annotated, Any, Literal
 from uuid import UUID
 
-from flask import Response, flash, make_response, redirect, render_template, request, url_for
+from flask import Response, flash, make_response, render_template, request, url_for
 from pydantic import BaseModel, Field, ValidationError
 
 from memory.errors import InvalidError, RefusedError
@@ -19,7 +19,7 @@ from retrieval.days.dates import local, midnight
 from webapp.api.schemas import Line
 from webapp.context import credential, session, utc_now, zone
 from webapp.facts import Kept, correct_fact, delete_extracted, delete_fact, find_facts, readable_fact, state_fact
-from webapp.htmx import current_page, render
+from webapp.htmx import current_page, render, see_other
 from webapp.operations import is_incognito, space_for
 from webapp.pages.closed import closed_page
 from webapp.pages.forms import narrowed_by, parse
@@ -211,7 +211,7 @@ def _wrong(error: ValidationError | InvalidError | RefusedError) -> tuple[dict[s
 
 def _to(said: str) -> Response:
     flash(said)
-    return make_response(redirect(_back(), HTTPStatus.SEE_OTHER))
+    return see_other(_back())
 
 
 def _listed() -> str:

@@ -4,18 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import asdict, dataclass
-from http import HTTPStatus
 from typing import Any
 from uuid import UUID
 
-from flask import Response, flash, make_response, redirect, request, url_for
+from flask import Response, flash, request, url_for
 from pydantic import BaseModel, Field
 
 from memory.lineage.revisions import VERSIONED, content_of, get_revision, list_revisions, to_bring_back
 from memory.models import Revision
 from memory.reading.browse import Entry
 from webapp.context import credential, session
-from webapp.htmx import render
+from webapp.htmx import render, see_other
 from webapp.operations import is_incognito, restore_version, space_for, visible_entry
 from webapp.pages.closed import closed_page
 from webapp.pages.forms import parse
@@ -121,4 +120,4 @@ def restore(memory_id: UUID, number: int) -> Response:
     """Make a memory say again what it said."""
     restore_version(memory_id, number)
     flash(f"Version {number} is in force again. What it replaced is kept below.")
-    return make_response(redirect(url_for("memory.show", memory_id=memory_id, **place_before()), HTTPStatus.SEE_OTHER))
+    return see_other(url_for("memory.show", memory_id=memory_id, **place_before()))

@@ -8,7 +8,7 @@ from http import HTTPStatus
 from typing import Any
 from uuid import UUID
 
-from flask import Response, flash, make_response, redirect, render_template, request, url_for
+from flask import Response, flash, make_response, render_template, request, url_for
 from pydantic import ValidationError
 
 from memory.drafts.drafts import merged_tags
@@ -18,7 +18,7 @@ from memory.ids import pack
 from memory.models import TYPES, Memory, Space
 from memory.reading.browse import Entry
 from webapp.context import credential, session, utc_now
-from webapp.htmx import refresh_or_go, render, swap_or_go, wants_fragment
+from webapp.htmx import refresh_or_go, render, see_other, swap_or_go, wants_fragment
 from webapp.operations import (
     bring_back,
     change,
@@ -328,7 +328,7 @@ def _pinned(memory_id: UUID, *, pinned: bool) -> Response:
 
 
 def _to_own_page(memory_id: UUID) -> Response:
-    return make_response(redirect(_own_page(memory_id), HTTPStatus.SEE_OTHER))
+    return see_other(_own_page(memory_id))
 
 
 def _own_page(memory_id: UUID) -> str:

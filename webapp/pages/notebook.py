@@ -7,7 +7,7 @@ from http import HTTPStatus
 from typing import Any
 from uuid import UUID
 
-from flask import Response, flash, make_response, redirect, render_template, request, url_for
+from flask import Response, flash, make_response, render_template, request, url_for
 from pydantic import ValidationError
 
 from memory.errors import InvalidError
@@ -18,7 +18,7 @@ from memory.redaction.redaction import secrets_of
 from retrieval.policy import FUSIONS, PolicyError
 from retrieval.query import LARGEST_LIMIT
 from webapp.context import credential, local_now, session, utc_now
-from webapp.htmx import render, swap_or_go, wants_fragment
+from webapp.htmx import render, see_other, swap_or_go, wants_fragment
 from webapp.operations import is_incognito, refuse_notes_in_incognito
 from webapp.pages.notebook_charts import NAMES as CHARTS
 from webapp.pages.notebook_export import to_html_file, to_markdown
@@ -216,8 +216,8 @@ def _runs_well(notebook_id: UUID, cell_id: UUID) -> bool:
 
 
 def _to(notebook_id: UUID) -> Response:
-    return make_response(redirect(url_for("notebook.show", notebook_id=notebook_id), HTTPStatus.SEE_OTHER))
+    return see_other(url_for("notebook.show", notebook_id=notebook_id))
 
 
 def _to_list() -> Response:
-    return make_response(redirect(url_for("notebook.index"), HTTPStatus.SEE_OTHER))
+    return see_other(url_for("notebook.index"))

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Annotated
 
-from flask import Response, flash, make_response, redirect, request, url_for
+from flask import Response, flash, request, url_for
 from pydantic import BaseModel, Field
 
 from memory.drafts.front_matter import Complaint, PreferencesError
@@ -18,7 +18,7 @@ from memory.preferences.document import Place, parse
 from memory.preferences.preferences import Version
 from retrieval.words.tokens import count
 from webapp.context import credential, session, utc_now
-from webapp.htmx import render
+from webapp.htmx import render, see_other
 from webapp.operations import is_incognito, refuse_in_incognito, space_for
 from webapp.pages import forms
 from webapp.pages.closed import closed_page
@@ -146,7 +146,7 @@ def save() -> Response:
         return _unsaved(_desk(document, row, overtaken=True))
     session().commit()
     flash(f"Version {saved.version} is in force." if saved.new else "Nothing was changed.")
-    return make_response(redirect(url_for("preferences.index"), HTTPStatus.SEE_OTHER))
+    return see_other(url_for("preferences.index"))
 
 
 @bp.post("/preferences/preview")
@@ -191,7 +191,7 @@ def restore(version: int) -> Response:
         if saved.new
         else f"Nothing was changed: version {saved.version} says the same."
     )
-    return make_response(redirect(url_for("preferences.index"), HTTPStatus.SEE_OTHER))
+    return see_other(url_for("preferences.index"))
 
 
 @bp.post("/preferences/versions/delete")
@@ -211,7 +211,7 @@ def _deleted(version: int | None) -> Response:
     gone = preferences.delete_versions(session(), who.user_id, version, now=utc_now(), actor=who.actor)
     session().commit()
     flash(f"{counted(gone, 'version')} deleted for good.")
-    return make_response(redirect(url_for("preferences.index"), HTTPStatus.SEE_OTHER))
+    return see_other(url_for("preferences.index"))
 
 
 def _is_closed() -> bool:

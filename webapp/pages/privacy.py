@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from http import HTTPStatus
-
-from flask import Response, flash, make_response, redirect, request, url_for
+from flask import Response, flash, request, url_for
 
 from memory.models import DEFAULT_SPACE
 from memory.spaces import incognito
 from memory.spaces.spaces import update_space
 from webapp.context import credential, session, utc_now
+from webapp.htmx import see_other
 from webapp.pages.visitor import guarded, local_path
 
 bp = guarded("privacy")
@@ -56,4 +55,4 @@ def _turn(*, enabled: bool) -> Response:
 
 
 def _back() -> Response:
-    return make_response(redirect(local_path(request.form.get("next"), url_for("notebook.home")), HTTPStatus.SEE_OTHER))
+    return see_other(local_path(request.form.get("next"), url_for("notebook.home")))

@@ -6,7 +6,7 @@ import json
 from http import HTTPStatus
 from typing import Any, ClassVar
 
-from flask import Response, flash, make_response, redirect, request, url_for
+from flask import Response, flash, request, url_for
 from pydantic import ValidationError
 
 from memory.embedding.http import PROVIDERS
@@ -14,7 +14,7 @@ from memory.embedding.providers import setting_of
 from memory.errors import ConflictError, InvalidError
 from webapp.api.schemas import ProviderBody
 from webapp.context import credential, session
-from webapp.htmx import render
+from webapp.htmx import render, see_other
 from webapp.pages.forms import ShownForm, parse
 from webapp.pages.visitor import guarded
 from webapp.pages.words import counted
@@ -137,7 +137,7 @@ def _overtaken(now: dict[str, Any]) -> str:
 
 def _back(said: str) -> Response:
     flash(said)
-    return make_response(redirect(url_for("providers.index"), HTTPStatus.SEE_OTHER))
+    return see_other(url_for("providers.index"))
 
 
 def _context(problem: dict[str, str]) -> dict[str, Any]:

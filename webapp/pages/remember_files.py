@@ -6,13 +6,14 @@ from collections import Counter
 from http import HTTPStatus
 from pathlib import PurePath
 
-from flask import Response, flash, make_response, redirect, render_template, request, url_for
+from flask import Response, flash, make_response, render_template, request, url_for
 from werkzeug.exceptions import RequestEntityTooLarge
 
 from memory.drafts.drafts import Draft
 from memory.errors import InvalidError, RefusedError
 from memory.transfer.notes_files import OBJECTS, WRITTEN, drafts_in
 from webapp.context import session, utc_now
+from webapp.htmx import see_other
 from webapp.operations import bring, space_for
 from webapp.pages.forms import LARGEST_FORM
 from webapp.pages.queries import offered_spaces
@@ -49,7 +50,7 @@ def save() -> Response:
     flash(_said(counts))
     sources = {draft.source_ids[0] for draft in drafts}
     shown = {"source": sources.pop()} if len(sources) == 1 else {"order": "changed", "space": space}
-    return make_response(redirect(url_for("browse.index", **shown), HTTPStatus.SEE_OTHER))
+    return see_other(url_for("browse.index", **shown))
 
 
 @bp.errorhandler(RequestEntityTooLarge)

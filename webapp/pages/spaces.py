@@ -8,7 +8,7 @@ from dataclasses import replace
 from http import HTTPStatus
 from typing import Any
 
-from flask import Response, flash, make_response, redirect, render_template, request, url_for
+from flask import Response, flash, make_response, render_template, request, url_for
 from pydantic import ValidationError
 
 from memory.errors import ConflictError, InvalidError, NotFoundError, RefusedError
@@ -20,7 +20,7 @@ from memory.spaces.sharing import Sharing, share, unshare
 from memory.spaces.spaces import create_space, page_spaces, update_space
 from retrieval.policy import FUSIONS, PolicyError
 from webapp.context import credential, runtime, session, utc_now
-from webapp.htmx import render, wants_fragment
+from webapp.htmx import render, see_other, wants_fragment
 from webapp.operations import (
     incognito_spaces,
     is_incognito,
@@ -226,11 +226,11 @@ def delete(slug: str) -> Response:
         return _farewell(space_in_address(slug), into, HTTPStatus.CONFLICT, f"{said[:1].upper()}{said[1:]}.")
     session().commit()
     flash(f"The space {name} is removed: {', '.join(fates(done, place)) or 'nothing was in it'}.")
-    return make_response(redirect(url_for("spaces.index"), HTTPStatus.SEE_OTHER))
+    return see_other(url_for("spaces.index"))
 
 
 def _to(slug: str) -> Response:
-    return make_response(redirect(url_for("spaces.show", slug=slug), HTTPStatus.SEE_OTHER))
+    return see_other(url_for("spaces.show", slug=slug))
 
 
 def _shelf(problem: dict[str, str], cursor: str | None = None) -> Response:

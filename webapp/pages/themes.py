@@ -6,7 +6,7 @@ import json
 from http import HTTPStatus
 from typing import Any
 
-from flask import Response, flash, make_response, redirect, render_template, request, url_for
+from flask import Response, flash, make_response, render_template, request, url_for
 from pydantic import Field, ValidationError
 
 from memory.errors import ConflictError, InvalidError, RefusedError
@@ -14,6 +14,7 @@ from memory.models import Theme
 from memory.spaces.themes import create_theme, describe_theme, get_theme, list_themes
 from webapp.api.schemas import Line
 from webapp.context import credential, session, utc_now
+from webapp.htmx import see_other
 from webapp.operations import drop_theme, incognito_spaces, is_incognito, refuse_in_incognito, space_for
 from webapp.pages.closed import closed_page
 from webapp.pages.forms import ShownForm, parse
@@ -111,7 +112,7 @@ def _said(theme: Theme) -> dict[str, Any]:
 
 def _to(said: str) -> Response:
     flash(said)
-    return make_response(redirect(url_for("themes.index"), HTTPStatus.SEE_OTHER))
+    return see_other(url_for("themes.index"))
 
 
 def _closed(slug: str = "") -> Response:

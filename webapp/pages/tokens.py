@@ -6,7 +6,7 @@ from datetime import timedelta
 from http import HTTPStatus
 from uuid import UUID
 
-from flask import Response, flash, make_response, redirect, render_template, request, url_for
+from flask import Response, flash, make_response, render_template, request, url_for
 from pydantic import BaseModel, Field, ValidationError
 
 from memory.accounts.accounts import LONGEST_LIFE, SCOPES, create_token, list_tokens, revoke_token
@@ -15,6 +15,7 @@ from memory.lineage.writers import count_written
 from memory.spaces.spaces import space_names
 from webapp.api.schemas import Line
 from webapp.context import credential, session, utc_now
+from webapp.htmx import see_other
 from webapp.operations import incognito_spaces, is_incognito
 from webapp.pages.forms import parse
 from webapp.pages.queries import offered_spaces
@@ -75,7 +76,7 @@ def revoke(token_id: UUID) -> Response:
     revoke_token(session(), credential().user_id, token_id, now=utc_now(), actor=credential().actor)
     session().commit()
     flash("Revoked. Whoever holds it is refused from now on.")
-    return make_response(redirect(url_for("tokens.index"), HTTPStatus.SEE_OTHER))
+    return see_other(url_for("tokens.index"))
 
 
 def _desk(problem: dict[str, str], *, secret: str = "", name: str = "") -> Response:
