@@ -20,7 +20,11 @@ _LONGEST_END = 60
 # What says "remember" without "that" or a colon is less plain, and may as well be a question.
 _PLAIN = 0.9
 # What keyboards write for an apostrophe is one to the patterns, and stays as it is in a subject.
-_APOSTROPHES = str.maketrans("\u2018\u2019\u02bc\uff07", "'" * 4)
+# Apostrophes, and the punctuation that keyboards of Chinese, Japanese, Arabic and Hindi have; as many characters.
+_TYPED = str.maketrans(
+    "\u2018\u2019\u02bc\uff07\uff1a\uff1f\u061f\uff01\uff0c\u060c\u3001\uff1b\u061b\u3002\uff0e\u06d4\u0964",
+    "'''':??!,,,;;....",
+)
 _NO_BLANK = re.compile(r"\S")
 
 _ORDINALS = {
@@ -70,7 +74,7 @@ def parse(text: str) -> Intent:
     'none'
     """
     line = _line(text)
-    plain = line.translate(_APOSTROPHES)
+    plain = line.translate(_TYPED)
     start, end = _order(plain)
     told = _told(plain, start)
     for pattern in PATTERNS if start < end else ():
@@ -115,7 +119,7 @@ def asks_for_help(text: str) -> bool:
 def bare(text: str) -> str:
     """Return a sentence without what is said around an order: greetings, politeness, the full stop."""
     line = _line(text)
-    start, end = _order(line.translate(_APOSTROPHES))
+    start, end = _order(line.translate(_TYPED))
     return line[start:end]
 
 

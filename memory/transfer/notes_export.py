@@ -22,7 +22,7 @@ _AT_ONCE = 500
 # Characters of a document's name behind its day: of up to four bytes, and a name has 255 at most.
 LONGEST_TITLE = 50
 # What some system keeps from the names of files, and what links of notes are written with.
-_UNFIT = re.compile(r'[\x00-\x1f\x7f<>:"/\\|?*#^\[\]%]+')
+_UNFIT = re.compile(r'[\x00-\x1f\x7f\u202a-\u202e\u2066-\u2069<>:"/\\|?*#^\[\]%]+')
 
 
 @dataclass(frozen=True, slots=True)

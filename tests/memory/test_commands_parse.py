@@ -243,6 +243,22 @@ def test_an_order_in_the_form_of_a_question_is_one(text):
     assert (intent.kind, intent.confidence >= SURE) == ("forget", True)
 
 
+@pytest.mark.parametrize(
+    ("text", "kind", "subject"),
+    [
+        ("Remember\uff1a我的猫叫小花。", "remember", "我的猫叫小花"),
+        ("forget that\uff01", "forget", ""),
+        ("Forget what I said about 猫。", "forget", "猫"),
+        ("What do you remember about 猫\uff1f", "recall", "猫"),
+        ("What do you remember about القهوة\u061f", "recall", "القهوة"),
+        ("Remember my birthday\uff1f", "none", ""),
+    ],
+)
+def test_punctuation_is_that_of_any_keyboard(text, kind, subject):
+    assert (parse(text).kind, parse(text).subject) == (kind, subject)
+    assert parse(text.translate(str.maketrans("\uff1a\uff01。\uff1f\u061f", ":!.??"))) == parse(text)
+
+
 @pytest.mark.parametrize("text", ["yes?", "Do it??", "sure ?"])
 def test_who_asks_back_has_not_said_yes(text):
     assert parse(text).kind == "none"

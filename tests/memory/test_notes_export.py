@@ -119,6 +119,7 @@ def test_a_day_that_the_owners_clock_never_had_is_that_of_utc(book, exported):
         ("a" * 30 + " " + "b" * 30, f"2026-05-01 {'a' * 30}"),
         ("cafe\u0301", "2026-05-01 caf\u00e9"),
         ("🐝" * 80, f"2026-05-01 {'🐝' * 50}"),
+        ("A gnp\u202e.exe", "2026-05-01 A gnp .exe"),
     ],
 )
 def test_a_name_is_one_that_any_system_takes(book, exported, text, name):
