@@ -19,8 +19,8 @@ LONGEST_ORDER = 400
 _LONGEST_END = 60
 # What says "remember" without "that" or a colon is less plain, and may as well be a question.
 _PLAIN = 0.9
-# What keyboards write for an apostrophe, and for punctuation those of Chinese, Japanese, Arabic and Hindi, is one to the
-# patterns, and stays as it is in a subject.
+# What keyboards write for an apostrophe, and those of Chinese, Japanese, Arabic and Hindi for punctuation, is one to
+# the patterns, and stays as it is in a subject.
 _TYPED = str.maketrans(
     "\u2018\u2019\u02bc\uff07\uff1a\uff1f\u061f\uff01\uff0c\u060c\u3001\uff1b\u061b\u3002\uff0e\u06d4\u0964",
     "'''':??!,,,;;....",
