@@ -154,6 +154,18 @@ class EmbeddedServer:
         """Tell whether the postmaster runs (a zombie does not)."""
         return is_postgres(self._server.get_pid())
 
+    def end_if_stopping(self) -> None:
+        """End at once a server that somebody has told to stop, so that it can be started again.
+
+        It waits for its users, this process among them, and lets nobody else in meanwhile.
+        """
+        found = postmaster_info(self._pgdata)
+        if found is None or found.status != "stopping" or found.process is None or self.left():
+            return
+        with contextlib.suppress(psutil.Error):
+            if serves(found.process, self._pgdata):
+                found.process.send_signal(signal.SIGINT)
+
     def keep_log_small(self) -> None:
         """Begin the log anew where it has grown large, and keep what it said last as the one before.
 

@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from pathlib import Path
@@ -130,7 +131,9 @@ def test_a_server_that_is_killed_at_this_moment_has_not_lost_its_folder(
     assert not own_server.gone()
 
 
-def test_a_server_that_waits_for_its_users_to_end_is_said_to_be_one(own_server: EmbeddedServer) -> None:
+@pytest.fixture
+def stopping(own_server: EmbeddedServer) -> Iterator[int]:
+    """Give the number of a server that was told to stop, and waits for its users to end."""
     with psycopg.connect(own_server.url):
         pid = own_server._server.get_pid()
         assert pid is not None
@@ -139,8 +142,23 @@ def test_a_server_that_waits_for_its_users_to_end_is_said_to_be_one(own_server: 
         while "stopping" not in (own_server.folder / "postmaster.pid").read_text():
             assert time.monotonic() < deadline
             time.sleep(0.05)
-        said = complaint_of(own_server.folder.parent)
+        yield pid
+
+
+def test_a_server_that_waits_for_its_users_to_end_is_said_to_be_one(own_server: EmbeddedServer, stopping: int) -> None:
+    said = complaint_of(own_server.folder.parent)
     assert said.startswith(f"PostgreSQL did not start in {own_server.folder}: it runs and is not ready")
+
+
+def test_a_server_that_waits_for_its_users_to_end_is_ended_and_started_again(
+    own_server: EmbeddedServer, stopping: int
+) -> None:
+    deadline = time.monotonic() + 60
+    while own_server._server.get_pid() in {stopping, None}:
+        assert time.monotonic() < deadline
+        assert look_after(own_server)
+        time.sleep(0.1)
+    psycopg.connect(own_server.url).close()
 
 
 def test_a_server_that_does_not_start_says_why_in_one_line(

@@ -1,4 +1,4 @@
-"""Starting the embedded database again when it was killed, and keeping its log small."""
+"""Starting the embedded database again when it was killed or told to stop, and keeping its log small."""
 
 from __future__ import annotations
 
@@ -44,6 +44,7 @@ def look_after(server: EmbeddedServer) -> bool:
     """Keep the embedded database alive, and its log small; False when its folder is gone."""
     if not revive_if_dead(server):
         return False
+    server.end_if_stopping()
     server.keep_log_small()
     return True
 
