@@ -153,7 +153,7 @@ class Backfill:
             with user_session(self._sessions, user_id) as session:
                 queue.wake(session, user_id)
 
-    def run(self, on_progress: Callable[[int], None] = lambda _done: None) -> int:
+    def run(self, on_progress: Callable[[int], object] = lambda _done: None) -> int:
         """Embed everything that is due; returns how many rows were settled, well or badly.
 
         Survives a restart of the database: rows that were claimed then fall due again by themselves. A provider that

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import click
@@ -65,27 +66,25 @@ def _embed(runtime: Runtime) -> int:
     runtime.backfill.wake()
     failed_before = runtime.backfill.given_back
     with tqdm(total=_waiting(runtime), unit="text", desc="embedding", disable=None) as bar:
-
-        def advance(rows: int) -> None:
-            bar.update(rows)
-
-        settled = runtime.backfill.run(advance)
+        settled = runtime.backfill.run(bar.update)
     return settled - (runtime.backfill.given_back - failed_before)
 
 
 def _enrich(runtime: Runtime) -> int:
-    enricher, total = Enricher(runtime.sessions, utc_now, runtime.chat_model), 0
-    with tqdm(total=_numbers(runtime)["enrichment_backlog"], unit="text", desc="reading", disable=None) as bar:
-        while done := enricher.step():
-            total += done
-            bar.update(done)
-    return total
+    enricher = Enricher(runtime.sessions, utc_now, runtime.chat_model)
+    return _through(enricher.step, _numbers(runtime)["enrichment_backlog"], "text", "reading")
 
 
 def _extract(runtime: Runtime, chat_model: ChatModel) -> int:
-    extractor, total = Extractor(runtime.sessions, runtime.keys, utc_now, patient(chat_model)), 0
-    with tqdm(total=_numbers(runtime)["extraction_backlog"], unit="message", desc="facts", disable=None) as bar:
-        while done := extractor.step():
+    extractor = Extractor(runtime.sessions, runtime.keys, utc_now, patient(chat_model))
+    return _through(extractor.step, _numbers(runtime)["extraction_backlog"], "message", "facts")
+
+
+def _through(step: Callable[[], int], waiting: int, unit: str, name: str) -> int:
+    """Take step after step, with a progress bar, until one settles nothing; returns how many all settled."""
+    total = 0
+    with tqdm(total=waiting, unit=unit, desc=name, disable=None) as bar:
+        while done := step():
             total += done
             bar.update(done)
     return total
