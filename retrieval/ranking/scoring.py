@@ -125,14 +125,12 @@ class _Scoring:
         boosted = self.relevance[each.id] + policy.date_boost * fit + policy.speaker_boost * spoke
         boosted += policy.detail_boost * min(1.0, each.size / DETAILED)
         boosted *= LACKING if (lacks := each.id in self.lacking) else 1.0
-        own = keyword_share(each.bm25, bound)
         return Scored(
             candidate=each,
             score=score(boosted, each.created_at, each.importance, policy, self.now),
             evidence=found,
-            keyword_share=own,
             date_match=fit,
-            context=max(0.0, keyword_share(each.bm25_around, bound) - own),
+            context=max(0.0, keyword_share(each.bm25_around, bound) - keyword_share(each.bm25, bound)),
             speaker_match=spoke,
             lacks_code=lacks,
             is_faint=is_faint,
@@ -163,7 +161,7 @@ def rank_by_time(
                 1.0 if (says if period.to_come else inside) else NAMED, each.created_at, each.importance, policy, now
             )
             fit = float(inside)
-            scored.append(Scored(each, made, made.relevance, keyword_share=0.0, date_match=fit, time_match=says))
+            scored.append(Scored(each, made, made.relevance, date_match=fit, time_match=says))
     return in_order(scored)
 
 

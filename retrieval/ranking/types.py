@@ -79,11 +79,9 @@ class Scored:
     score: Score
     # The stronger of the two legs' absolute scores, in [0, 1].
     evidence: float
-    # The share of the largest keyword score that its own words reach, in [0, 1].
-    keyword_share: float
     # Whether it is of the date that the question names, in [0, 1].
     date_match: float
-    # What the words of its neighbours add to `keyword_share`.
+    # What the words of its neighbours add to the share of the largest keyword score that its own reach.
     context: float = 0.0
     # Whether the question names who said it, asks for a time and it says one, asks for what is and it says a change.
     speaker_match: bool = False

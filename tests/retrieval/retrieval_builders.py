@@ -23,7 +23,7 @@ def candidate(number: int = 1, **fields: Any) -> Candidate:
 
 
 def scored(number: int, total: float, **fields: Any) -> Scored:
-    return Scored(candidate(number, **fields), Score(total, 0.0, 0.0, total), total, 0.0, 0.0)
+    return Scored(candidate(number, **fields), Score(total, 0.0, 0.0, total), total, 0.0)
 
 
 def ranked(number: int = 1, text: str = "text", **fields: Any) -> Ranked:

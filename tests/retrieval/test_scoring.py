@@ -163,7 +163,6 @@ def test_the_words_of_its_neighbours_lift_a_memory():
     found = order([candidate(bm25=4.0, bm25_around=6.0, cosine=0.0)], PLAIN)[0]
     # 0.7 * 6/10; of that 6/10 - 4/10 is the neighbours' share.
     assert (found.score.relevance, found.context) == (pytest.approx(0.42), pytest.approx(0.2))
-    assert found.keyword_share == pytest.approx(0.4)
 
 
 def test_what_is_mostly_turns_is_ranked_by_the_weight_of_turns():

@@ -79,7 +79,7 @@ def test_what_was_put_away_between_the_two_reads_is_not_shown(shelf, change):
     with shelf.session() as session:
         source = Source(session, query, NAMED["balanced"], NOW)
         pool = source.pool(source.keyword_leg("boat"), NO_SEMANTIC_LEG, None)
-        scored = [Scored(each, Score(1, 1, 1, 3), evidence=1.0, keyword_share=1.0, date_match=0.0) for each in pool]
+        scored = [Scored(each, Score(1, 1, 1, 3), evidence=1.0, date_match=0.0) for each in pool]
         other = """WITH other AS (SELECT id FROM spaces WHERE user_id = :user_id AND id <> :space_id)"""
         mine = {"id": ids[0], "user_id": shelf.user_id, "space_id": shelf.space_id}
         session.execute(text(f"{other} UPDATE memories SET {change} WHERE id = :id"), mine)

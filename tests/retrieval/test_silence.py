@@ -18,7 +18,7 @@ POLICY = Policy(sure_reading=0.2, worded_reading=0.1, topic_reading=0.05, named_
 
 def is_answered(*sureness, policy=POLICY, places=(), asked=NOTHING_ASKED):
     read = [
-        Scored(candidate(n, sureness=each, places=places), Score(0.5, 0, 0, 0.5), 0.5, 0.0, 0.0, asked=asked)
+        Scored(candidate(n, sureness=each, places=places), Score(0.5, 0, 0, 0.5), 0.5, 0.0, asked=asked)
         for n, each in enumerate(sureness, 1)
     ]
     return Judge(policy, asked).is_answered(read)
@@ -29,7 +29,7 @@ KEYS = understand("Where are the keys?", Question(lexemes=["key"], idfs=[1.0], c
 
 def found(sureness, *, has_all):
     places = (0,) if has_all else ()
-    return Scored(candidate(1, sureness=sureness, places=places), Score(0.5, 0, 0, 0.5), 0.5, 0.0, 0.0, asked=KEYS)
+    return Scored(candidate(1, sureness=sureness, places=places), Score(0.5, 0, 0, 0.5), 0.5, 0.0, asked=KEYS)
 
 
 def wants_the_end(*, has_all=False, **numbers):
@@ -80,7 +80,7 @@ def test_what_was_not_read_does_not_count():
 
 def test_what_is_faint_ends_no_silence_unless_it_is_shown():
     policy = Policy(sure_reading=0.07, min_score=0.15)
-    found = Scored(candidate(1, sureness=0.1), Score(0.5, 0, 0, 0.5), 0.5, 0.0, 0.0)
+    found = Scored(candidate(1, sureness=0.1), Score(0.5, 0, 0, 0.5), 0.5, 0.0)
     assert Judge(policy, NOTHING_ASKED).is_answered([found])
     assert not Judge(policy, NOTHING_ASKED).is_answered([replace(found, is_faint=True)])
     found.candidate.sureness = 0.2
@@ -100,7 +100,7 @@ def test_less_is_enough_where_one_has_all_words():
 )
 def test_what_has_all_words_for_another_date_has_not_all(places, fits, expected):
     asked = understand("When is the summer concert?", Question(["concert", "summer"], [2.0, 1.0], counts=[1.0, 0.0]))
-    read = Scored(candidate(1, sureness=0.15, places=places), Score(0.5, 0, 0, 0.5), 0.5, 0.0, fits, asked=asked)
+    read = Scored(candidate(1, sureness=0.15, places=places), Score(0.5, 0, 0, 0.5), 0.5, fits, asked=asked)
     assert Judge(POLICY, asked).is_answered([read]) is expected
 
 
@@ -116,7 +116,7 @@ def test_more_is_needed_of_what_has_the_name_alone_or_all_but_that(places, expec
 def test_each_is_held_to_what_its_own_words_ask_for():
     asked = understand("Where does Anna swim on Mondays?", Question(["anna", "swim", "on"], [1.0, 1.0, 1.0]))
     read = [
-        Scored(candidate(n, sureness=sure, places=places), Score(0.5, 0, 0, 0.5), 0.5, 0.0, 0.0, asked=asked)
+        Scored(candidate(n, sureness=sure, places=places), Score(0.5, 0, 0, 0.5), 0.5, 0.0, asked=asked)
         for n, (sure, places) in enumerate(((0.1, (0, 1)), (0.5, (0,)), (0.5, (0, 1))), 1)
     ]
     assert not Judge(POLICY, asked).is_answered(read[:2])

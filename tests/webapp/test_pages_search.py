@@ -228,7 +228,7 @@ def test_everything_skipped_is_said_in_words(name: str) -> None:
 )
 def test_a_leg_that_was_not_asked_does_not_say_that_it_found_nothing(legs, degraded, places) -> None:
     memory = Candidate(UUID(int=1), "a", "note", "user", datetime(2024, 1, 1, tzinfo=UTC), 0.5)
-    scored = Scored(memory, Score(0.5, 0.5, 0.5, 1.5), evidence=0.5, keyword_share=0.0, date_match=0.0)
+    scored = Scored(memory, Score(0.5, 0.5, 0.5, 1.5), evidence=0.5, date_match=0.0)
     result = Result((Hit(Ranked(scored, 0.0, 1), "a"),), Policy(legs=legs), degraded=degraded)
     assert tuple(leg.place for leg in explain(result).hits[0].legs) == places
 
@@ -237,7 +237,7 @@ def judged(text: str = "a", question: str = "", **fields) -> str:
     """Return the reason that a page gives for a hit with these signals."""
     memory = Candidate(UUID(int=1), text, "note", "user", datetime(2024, 1, 1, tzinfo=UTC), 0.5, cosine=0.2)
     memory.sureness = fields.pop("sureness", None)
-    fields = {"evidence": 0.5, "keyword_share": 0.0, "date_match": 0.0, **fields}
+    fields = {"evidence": 0.5, "date_match": 0.0, **fields}
     scored = Scored(memory, Score(0.5, 0.5, 0.5, 1.5), **fields)
     return explain(Result((Hit(Ranked(scored, 0.0, 1), text),), Policy()), question).hits[0].reason
 
@@ -270,7 +270,6 @@ def test_what_puts_a_hit_before_the_next_one_is_what_decided(lam: float) -> None
             Candidate(UUID(int=number), "a", "note", "user", datetime(2024, 1, 1, tzinfo=UTC), 0.0, vector=vector),
             Score(total, 0.0, 0.0, total),
             evidence=total,
-            keyword_share=0.0,
             date_match=0.0,
         )
         for number, (total, vector) in enumerate([(0.9, alike), (0.6, alike), (0.4, np.array([1.0, -1.0]))])
