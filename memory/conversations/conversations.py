@@ -45,9 +45,7 @@ class Deletion:
     memories_unlinked: int
 
 
-def get_conversation(
-    session: Session, user_id: UUID, conversation_id: UUID, *, within: UUID | None = None
-) -> Conversation:
+def get_conversation(session: Session, user_id: UUID, conversation_id: UUID, *, within: UUID | None) -> Conversation:
     """Return the user's conversation; raises `NotFoundError` for anyone else's, or one outside the space `within`."""
     return found_within(session.get(Conversation, (user_id, conversation_id)), within)
 

@@ -78,7 +78,7 @@ class ThreadPage:
     next_cursor: str | None
 
 
-def get_thread(session: Session, user_id: UUID, conversation_id: UUID, *, within: UUID | None = None) -> Thread:
+def get_thread(session: Session, user_id: UUID, conversation_id: UUID, *, within: UUID | None) -> Thread:
     """Return a conversation with its space; raises `NotFoundError`."""
     row = session.execute(_threads(user_id).where(Conversation.id == conversation_id)).one_or_none()
     conversation, slug = row if row is not None else (None, "")

@@ -32,7 +32,7 @@ def list_messages(
     conversation_id: UUID,
     *,
     limit: int,
-    cursor: int | None = None,
+    cursor: int | None,
     newest_first: bool = False,
     with_payload: bool = False,
 ) -> MessagePage:
@@ -108,7 +108,7 @@ class EpisodePage:
 
 
 def list_episodes(
-    session: Session, user_id: UUID, conversation_id: UUID, *, limit: int, cursor: int | None = None
+    session: Session, user_id: UUID, conversation_id: UUID, *, limit: int, cursor: int | None
 ) -> EpisodePage:
     """Return a page of the episodes that begin after the sequence number `cursor`; raises `InvalidError`."""
     check_limit(limit, LARGEST_PAGE)
@@ -138,9 +138,7 @@ def payloads_of(session: Session, user_id: UUID, ids: Collection[UUID]) -> Seque
     return session.scalars(mine.options(undefer(Message.payload))).all()
 
 
-def known_messages(
-    session: Session, user_id: UUID, ids: Collection[UUID], *, within: UUID | None = None
-) -> frozenset[UUID]:
+def known_messages(session: Session, user_id: UUID, ids: Collection[UUID], *, within: UUID | None) -> frozenset[UUID]:
     """Return those of the ids that are messages of the user, and of the space `within`."""
     asked = select(Message.id).where(Message.user_id == user_id, Message.id.in_(ids))
     if within is not None:

@@ -35,7 +35,7 @@ class Progress:
         return self.total - self.ready - self.failed
 
 
-def progress_of(session: Session, user_id: UUID, model_id: UUID, space_id: UUID | None = None) -> Progress:
+def progress_of(session: Session, user_id: UUID, model_id: UUID, space_id: UUID | None) -> Progress:
     """Return how far a model is with memories, episodes and entities: those of one space, else all of the user's."""
     values = {"user_id": user_id, "model_id": model_id, "space_id": space_id, "conversation_id": None}
     rows = []

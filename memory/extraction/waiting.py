@@ -92,7 +92,7 @@ class Part:
         return replace(self, said=kept, upto=kept[-1].sequence)
 
 
-def next_part(session: Session, user_id: UUID, *, now: datetime, apart: Collection[UUID] = ()) -> Part | None:
+def next_part(session: Session, user_id: UUID, *, now: datetime, apart: Collection[UUID]) -> Part | None:
     """Return what is to be read next, of the conversation that was changed last; None when nothing waits.
 
     Left alone are the conversations `apart`, archived ones, and those of spaces that do not want it, whose memory is

@@ -290,7 +290,7 @@ def _check_message(session: Session, user_id: UUID, space_id: UUID, message_id: 
         raise InvalidError("source_message_id", "there is no such message in this space")
 
 
-def _is_true(moment: datetime, until: datetime | None = None) -> ColumnElement[bool]:
+def _is_true(moment: datetime, until: datetime | None) -> ColumnElement[bool]:
     """Return the condition that a fact is true at a moment, or at some time from then until before another one."""
     has_begun = Fact.valid_from <= moment if until is None else Fact.valid_from < until
     return has_begun & (Fact.valid_until.is_(None) | (Fact.valid_until > moment))

@@ -22,7 +22,7 @@ def find_tokens(session: Session, user_id: UUID, ids: Collection[UUID | None]) -
 
 
 def count_written(
-    session: Session, user_id: UUID, *, outside: Collection[str] = (), now: datetime
+    session: Session, user_id: UUID, *, outside: Collection[str], now: datetime
 ) -> Mapping[UUID | None, int]:
     """Return how many memories, of any status, each token wrote first; those of the spaces `outside` do not count."""
     closed = select(Space.id).where(Space.user_id == user_id, Space.slug.in_(outside))

@@ -38,7 +38,7 @@ class AccountPage:
     next_cursor: str | None
 
 
-def list_accounts(session: Session, *, limit: int, cursor: str | None = None, named: str = "") -> AccountPage:
+def list_accounts(session: Session, *, limit: int, cursor: str | None = None, named: str) -> AccountPage:
     """Return a page of accounts by address, `named` being in it; needs the owner's connection.
 
     No two accounts share an address, so the last one of a page is its cursor.

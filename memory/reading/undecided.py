@@ -40,9 +40,9 @@ def list_undecided(
     user_id: UUID,
     *,
     space_id: UUID | None = None,
-    outside: Collection[str] = (),
+    outside: Collection[str],
     limit: int,
-    cursor: str | None = None,
+    cursor: str | None,
     now: datetime,
 ) -> UndecidedPage:
     """Return a page of the pairs in a space, or in all but those `outside`, by their slugs.
@@ -65,7 +65,7 @@ def list_undecided(
     return UndecidedPage(pairs, to_cursor(last[0].id, last[1].id) if last else None)
 
 
-def count_undecided(session: Session, user_id: UUID, *, outside: Collection[str] = (), now: datetime, most: int) -> int:
+def count_undecided(session: Session, user_id: UUID, *, outside: Collection[str], now: datetime, most: int) -> int:
     """Return how many pairs `list_undecided` has in all, `most` at most."""
     some = _pairs(user_id, None, outside, now, aliased(Memory), aliased(Memory)).limit(most).subquery()
     return session.scalar(select(func.count()).select_from(some)) or 0

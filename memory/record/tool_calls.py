@@ -124,9 +124,7 @@ def list_calls(
     return CallPage(as_shown(session, user_id, shown, now, outside), next_cursor)
 
 
-def get_call(
-    session: Session, user_id: UUID, call_id: UUID, *, now: datetime, outside: Collection[str] = ()
-) -> ShownCall:
+def get_call(session: Session, user_id: UUID, call_id: UUID, *, now: datetime, outside: Collection[str]) -> ShownCall:
     """Return one call as it may be shown, without its words if it was made in one of the spaces `outside`.
 
     Raises `NotFoundError`.

@@ -34,7 +34,7 @@ def sentence(parts: _Parts) -> str:
 
 
 def facts_saying(
-    session: Session, needles: Needles, space_id: UUID | None = None, conversation_ids: Collection[UUID] = ()
+    session: Session, needles: Needles, space_id: UUID | None, conversation_ids: Collection[UUID]
 ) -> Sequence[UUID]:
     """Return the facts that say one of the texts, those of the space `space_id`, and what conversations alone bear out.
 
@@ -61,7 +61,7 @@ def extracted_from(
 
 
 def drop_facts(
-    session: Session, needles: Needles, space_id: UUID | None = None, conversation_ids: Collection[UUID] = ()
+    session: Session, needles: Needles, space_id: UUID | None, conversation_ids: Collection[UUID]
 ) -> Sequence[UUID]:
     """Delete what `facts_saying` returns, and return it; the caller commits.
 

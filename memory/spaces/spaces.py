@@ -203,7 +203,7 @@ class SpaceOffer:
     memories: int
 
 
-def offer_spaces(session: Session, user_id: UUID, chosen: str | None = None) -> SpaceOffer:
+def offer_spaces(session: Session, user_id: UUID, chosen: str | None) -> SpaceOffer:
     """Return all spaces of the user; of more than `MOST_OFFERED` those in which something was stored last.
 
     The default is among them, and the one that is `chosen`.

@@ -79,10 +79,10 @@ def page_themes(
     session: Session,
     user_id: UUID,
     *,
-    space_id: UUID | None = None,
-    outside: Collection[str] = (),
+    space_id: UUID | None,
+    outside: Collection[str],
     limit: int,
-    cursor: str | None = None,
+    cursor: str | None,
 ) -> ThemePage:
     """Return a page of the themes that `list_themes` returns; raises `InvalidError` for a cursor that is none."""
     after = None if cursor is None else _after(cursor)
@@ -138,7 +138,7 @@ def get_theme(
 
 
 def check_theme(
-    session: Session, user_id: UUID, slug: str, *, space_id: UUID | None = None, outside: Collection[str] = ()
+    session: Session, user_id: UUID, slug: str, *, space_id: UUID | None = None, outside: Collection[str]
 ) -> None:
     """Raise `InvalidError` on the field `theme` when the user has no such theme.
 

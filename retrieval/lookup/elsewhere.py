@@ -48,7 +48,7 @@ def spaces_with_words(
     question: str,
     *,
     searched: str,
-    types: Sequence[str] | None = None,
+    types: Sequence[str] | None,
     now: datetime,
 ) -> list[tuple[str, str]]:
     """Return slug and name of a few spaces beside `searched` in which a memory has words of the question.

@@ -69,7 +69,7 @@ class Spelling:
     written: str
 
 
-def respelled(source: Source, question: str, known: Sequence[str], *, thorough: bool = False) -> list[Spelling]:
+def respelled(source: Source, question: str, known: Sequence[str], *, thorough: bool) -> list[Spelling]:
     """Return the spellings of things in a question that are written otherwise in what is searched.
 
     `known` are those of the question's lexemes that some item has. `thorough` is for when nothing was found at first:

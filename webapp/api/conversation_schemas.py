@@ -292,7 +292,7 @@ def thread_json(thread: Thread) -> dict[str, Any]:
     return {**shown, "match": {**place, "snippet": thread.place.snippet}}
 
 
-def message_json(message: Message, *, payload: bool = False) -> dict[str, Any]:
+def message_json(message: Message, *, payload: bool) -> dict[str, Any]:
     """Return a message as it is shown; `payload` must have been loaded to be asked for."""
     return {
         "id": str(message.id),
