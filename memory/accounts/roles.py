@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
+from typing import Literal, get_args
 from uuid import UUID
 
 from sqlalchemy import Select, Text, cast, or_, select
@@ -13,7 +14,8 @@ from memory.errors import ConflictError, InvalidError, NotFoundError
 from memory.models import Token, User
 from memory.record.journal import record
 
-ROLES = ("user", "admin")
+Role = Literal["user", "admin"]
+ROLES = get_args(Role)
 # What only an admin may hold.
 ADMIN_SCOPES = ("admin", "service")
 _LAST = "this is the last admin: make somebody else one first"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import Any, Literal
 from uuid import UUID
 
 from sqlalchemy import ColumnElement, Select, Text, Uuid, any_, collate, column, func, literal_column, select, tuple_
@@ -18,6 +18,7 @@ from memory.models import Conversation, Space, Token, ToolCall
 from memory.redaction.redaction import secrets_of
 from memory.redaction.shown_calls import ShownCall, as_shown
 
+Origin = Literal["server", "external", "history"]
 OPERATIONS = ("search", "read", "create", "update", "delete")
 # Operations that hand a memory to whoever asked.
 RECEIVING = ("search", "read")
@@ -58,7 +59,7 @@ class CallFilters:
     since: datetime | None = None
     until: datetime | None = None
     success: bool | None = None
-    origin: str | None = None
+    origin: Origin | None = None
     conversation_id: UUID | None = None
     message_id: UUID | None = None
     correlation_id: str | None = None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import Any, Literal, get_args
 from uuid import UUID
 
 from sqlalchemy import case, delete, func, or_, select, union, update
@@ -41,7 +41,8 @@ from memory.spaces.capacity import enforce_capacity
 from memory.spaces.spaces import get_space, list_spaces, lock_spaces, lock_spaces_of
 from memory.storage.unsynchronised import run_unsynchronised
 
-CHOICES = ("move", "archive", "forget")
+Choice = Literal["move", "archive", "forget"]
+CHOICES = get_args(Choice)
 _AT_ONCE = 50
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
+from typing import Literal, get_args
 from uuid import UUID
 
 from sqlalchemy.orm import Session
@@ -15,7 +16,8 @@ from memory.record.journal import record
 from memory.spaces.spaces import lock_space_of
 from memory.writing.edit import update
 
-CHOICES = ("this", "other", "both")
+Keep = Literal["this", "other", "both"]
+CHOICES = get_args(Keep)
 
 
 def settle_update(

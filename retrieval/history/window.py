@@ -20,6 +20,7 @@ from retrieval.history.turns import Group, Turn, fitting, groups, read_turns, to
 from retrieval.words import tokens
 
 Strategy = Literal["truncate", "window", "summarise", "hybrid"]
+Method = Literal["extractive", "model"]
 
 # Messages where the caller names no number, for the one strategy that is about a number.
 LAST = 50
@@ -63,7 +64,7 @@ class Summary:
     text: str
     token_count: int
     upto: int
-    method: Literal["extractive", "model"]
+    method: Method
     basis: str | None = None
     read: int | None = None
     reason: str | None = None

@@ -6,6 +6,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, Field, RootModel
 
+from memory.accounts.roles import Role
 from memory.preferences.document import Structured
 from webapp.api.answers import Closed, Moment, OutOfReach
 
@@ -129,7 +130,7 @@ class UserAnswer(BaseModel):
 
     id: str
     email: str
-    role: Literal["user", "admin"]
+    role: Role
     created_at: str = Moment
     disabled_at: str | None
     memories: int
@@ -149,7 +150,7 @@ class RoleAnswer(BaseModel):
     """The role of a user, and whether it was another one before."""
 
     id: str
-    role: Literal["user", "admin"]
+    role: Role
     changed: bool
 
 

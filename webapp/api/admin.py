@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Any
 from uuid import UUID
 
 from flask import Response, jsonify
 from pydantic import BaseModel, Field
 
+from memory.accounts.roles import Role
 from memory.operators.jobs import STUCK_AFTER, count_building, list_stuck
 from memory.operators.operators import Account, list_accounts, retry_failed_of_all
 from memory.record.journal import record
@@ -54,7 +55,7 @@ class UserPath(BaseModel):
 class RoleBody(Strict):
     """What a user is to be."""
 
-    role: Literal["user", "admin"]
+    role: Role
 
 
 class AccessBody(Strict):

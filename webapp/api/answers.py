@@ -6,6 +6,9 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, Field, RootModel
 
+from memory.space_removal.removal import Choice
+from memory.writing.settle import Keep
+from memory.writing.trace import Verdict
 from retrieval.policy import Policy
 from webapp.api.schemas import EmbeddingState, MemoryRole, MemoryStatus, MemoryType
 
@@ -160,7 +163,7 @@ class UndecidedAnswer(BaseModel):
 class SettledAnswer(BaseModel):
     """What was decided, and which memory is replaced by that, if any."""
 
-    keep: Literal["this", "other", "both"]
+    keep: Keep
     replaced: str | None
 
 
@@ -211,7 +214,7 @@ class OutcomeAnswer(BaseModel):
     """What became of a text: 201 when it is new, 200 when it was merged, 409 when it was refused."""
 
     id: str | None
-    outcome: Literal["created", "merged", "refused"]
+    outcome: Verdict
     embedding: Literal["pending", "ready", "none"] = Field(description=EMBEDDING)
     reason: str | None = Field(None, description="Why it was refused; left out otherwise.")
     trace: TraceAnswer
@@ -424,7 +427,7 @@ class ContentsAnswer(BaseModel):
     tokens: int
     restorable: int
     into: str
-    plans: dict[Literal["move", "archive", "forget"], TouchedAnswer]
+    plans: dict[Choice, TouchedAnswer]
     expect: str
 
 
@@ -433,7 +436,7 @@ class RemovedSpaceAnswer(TouchedAnswer):
 
     space: str
     removed: bool
-    contents: Literal["move", "archive", "forget"]
+    contents: Choice
 
 
 class PoliciesAnswer(BaseModel):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
-from typing import Any, Literal
+from typing import Any
 
 from flask import Response, jsonify
 from pydantic import Field
@@ -17,7 +17,7 @@ from memory.models import Conversation, EmbeddingModel
 from memory.remote.llm import ChatModelError
 from retrieval.history.recap import Question
 from retrieval.history.turns import Turn
-from retrieval.history.window import MOST_MESSAGES, Answer, History, Summary, Wish, draft, finish
+from retrieval.history.window import MOST_MESSAGES, Answer, History, Strategy, Summary, Wish, draft, finish
 from webapp.api.blueprint import api_blueprint
 from webapp.api.conversation_answers import FittedAnswer, StateAnswer
 from webapp.api.conversation_schemas import ConversationPath, ShownFormat, history_json
@@ -43,7 +43,7 @@ class HistoryQuery(Query):
     """
 
     token_budget: int = Field(TOKEN_BUDGET, ge=1, le=1_000_000)
-    strategy: Literal["truncate", "window", "summarise", "hybrid"] = "hybrid"
+    strategy: Strategy = "hybrid"
     max_messages: int | None = Field(None, ge=1, le=MOST_MESSAGES)
     format: ShownFormat | None = None
 

@@ -6,6 +6,8 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, Field, RootModel
 
+from memory.messages.messages import Kept
+from retrieval.history.window import Method, Strategy
 from webapp.api.answers import Closed, Moment, OutcomeAnswer
 from webapp.api.schemas import MemoryRole
 
@@ -133,7 +135,7 @@ class StoredAnswer(BaseModel):
 
     id: str
     sequence: int
-    outcome: Literal["stored", "duplicate", "completed"]
+    outcome: Kept
     client_id: str | None
     token_count: int
     partial: bool
@@ -223,7 +225,7 @@ class RecapAnswer(BaseModel):
     text: str
     token_count: int
     covers: CoveredAnswer
-    method: Literal["extractive", "model"]
+    method: Method
     basis: str | None = Field(description="Of an extract: `vectors` or `words`.")
     messages_read: int | None = Field(description="Of an extract: how many messages it was chosen from.")
     reason: str | None = Field(description="Why it is not the language model's, where one is configured.")
@@ -232,7 +234,7 @@ class RecapAnswer(BaseModel):
 class FittedHistory(BaseModel):
     """What a history that fits a token budget says beside its messages."""
 
-    strategy: Literal["truncate", "window", "summarise", "hybrid"]
+    strategy: Strategy
     summary: RecapAnswer | None
     token_count: int
     left_out: int

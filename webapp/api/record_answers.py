@@ -6,6 +6,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, Field
 
+from memory.record.tool_calls import Origin
 from webapp.api.answers import Closed, Moment, TokenAnswer
 
 
@@ -25,7 +26,7 @@ class OutlineAnswer(BaseModel):
 class CallAnswer(OutlineAnswer):
     """One call of a tool, of this server or of an agent's own: reported (`external`), or told of in a `history`."""
 
-    origin: Literal["server", "external", "history"]
+    origin: Origin
     arguments: Any
     result: Any
     success: bool

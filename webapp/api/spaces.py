@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from typing import Any, Literal
+from typing import Any
 from uuid import UUID
 
 from flask import Response, jsonify, make_response
@@ -12,7 +12,7 @@ from pydantic import Field
 from memory.errors import InvalidError
 from memory.models import DEFAULT_SPACE, Space
 from memory.space_removal.contents import contents_of
-from memory.space_removal.removal import remove_space
+from memory.space_removal.removal import Choice, remove_space
 from memory.spaces.capacity import beyond
 from memory.spaces.sharing import Sharing, share, sharings, unshare
 from memory.spaces.spaces import create_space, page_spaces, update_space
@@ -64,7 +64,7 @@ class ShareQuery(Query):
 class RemovalQuery(Query):
     """What becomes of what is in a space, and which one takes it; `expect` is the word that its contents answered."""
 
-    contents: Literal["move", "archive", "forget"] = Field(description="move, archive or forget what is in the space")
+    contents: Choice = Field(description="move, archive or forget what is in the space")
     into: Slug = Field(DEFAULT_SPACE, description="The space that takes it.")
     expect: Line = Field(description="what GET /v1/spaces/SLUG/contents, with the same `into`, answers as `expect`")
 

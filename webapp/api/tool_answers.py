@@ -6,6 +6,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, Field, RootModel
 
+from memory.writing.trace import Verdict
 from webapp.api.answers import (
     EMBEDDING,
     ChangedFactAnswer,
@@ -195,7 +196,7 @@ class QueryMemoryAnswer(BaseModel):
 class AddedStatusAnswer(BaseModel):
     """What became of a text that was added, and of its vector."""
 
-    outcome: Literal["created", "merged", "refused"]
+    outcome: Verdict
     embedding: Literal["pending", "ready", "none"] = Field(description=EMBEDDING)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 from uuid import UUID
 
 from flask import Response, jsonify, make_response
@@ -13,7 +13,7 @@ from pydantic_core import PydanticCustomError
 
 from memory.models import Token, ToolCall
 from memory.record.external_calls import CallDraft, Links, record_calls
-from memory.record.tool_calls import LARGEST_PAGE, MOST_PATHS, CallFilters, Use, affected_paths, list_calls
+from memory.record.tool_calls import LARGEST_PAGE, MOST_PATHS, CallFilters, Origin, Use, affected_paths, list_calls
 from memory.redaction.shown_calls import ShownCall
 from webapp.api.blueprint import api_blueprint, new_or_known
 from webapp.api.record_answers import CallsAnswer, PathsAnswer, ReportedAnswer
@@ -93,7 +93,7 @@ class Filters(Query):
     since: Moment | None = None
     until: Moment | None = None
     success: bool | None = None
-    origin: Literal["server", "external", "history"] | None = None
+    origin: Origin | None = None
     conversation: UUID | None = None
     message: UUID | None = None
     correlation_id: Annotated[Line, Field(min_length=1, max_length=64)] | None = None

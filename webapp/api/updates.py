@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Any
 from uuid import UUID
 
 from flask import Response, jsonify
@@ -10,6 +10,7 @@ from pydantic import BaseModel, Field
 
 from memory.models import Memory
 from memory.reading.undecided import LARGEST_PAGE, list_undecided
+from memory.writing.settle import Keep
 from webapp.api.answers import SettledAnswer, UndecidedAnswer
 from webapp.api.blueprint import api_blueprint
 from webapp.api.schemas import Cursor, SpaceQuery, Strict, moment
@@ -38,7 +39,7 @@ class PairPath(BaseModel):
 class SettleBody(Strict):
     """Which of them holds: the first in the address, the other one, or both."""
 
-    keep: Literal["this", "other", "both"]
+    keep: Keep
 
 
 @bp.get("", summary="List what may be an update of another", responses={"200": UndecidedAnswer})

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import UTC, datetime
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, Self
 from uuid import UUID
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
@@ -12,6 +12,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationErr
 from memory.errors import InvalidError
 from memory.models import Cell
 from memory.notebooks.checks import check_kind
+from memory.writing.trace import Verdict
 from retrieval.policy import Policy
 from webapp.pages.notebook_answers import policy_of
 from webapp.pages.notebook_forms import FORMS, CellForm
@@ -114,7 +115,7 @@ class _Term(_Exact):
 
 
 class _Written(_Shape):
-    outcome: Literal["created", "merged", "refused"]
+    outcome: Verdict
     memory_id: Id | None = None
     refusal: str | None
     reason: str

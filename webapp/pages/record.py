@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from http import HTTPStatus
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 from uuid import UUID
 
 from flask import Response, request, url_for
@@ -16,7 +16,16 @@ from pydantic import BaseModel, BeforeValidator, Field
 from memory.errors import InvalidError
 from memory.models import ToolCall
 from memory.record.audit import EventFilters, Verification, list_events, to_head, verify
-from memory.record.tool_calls import OPERATIONS, CallFilters, UsePage, affected_paths, get_call, list_calls, uses
+from memory.record.tool_calls import (
+    OPERATIONS,
+    CallFilters,
+    Origin,
+    UsePage,
+    affected_paths,
+    get_call,
+    list_calls,
+    uses,
+)
 from memory.redaction.shown_calls import ShownCall
 from retrieval.days.dates import midnight
 from webapp.api.schemas import Line
@@ -72,7 +81,7 @@ class CallsForm(Period):
     operation: Annotated[list[Annotated[Line, Field(max_length=50)]], Field(max_length=20)] = []
     what: Annotated[Line, Field(max_length=1024)] | None = None
     success: bool | None = None
-    origin: Literal["server", "external", "history"] | None = None
+    origin: Origin | None = None
     request: Annotated[Line, Field(max_length=64)] | None = None
     cursor: Line | None = None
     after: Line | None = None

@@ -7,9 +7,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from difflib import SequenceMatcher
 from itertools import zip_longest
-from typing import Literal
 
-Kind = Literal["same", "gone", "new", "skipped"]
+from webapp.pages.line_diff import Kind
 
 # Words on each side of a change that are shown with it.
 CONTEXT = 10
