@@ -6,6 +6,7 @@ import contextlib
 import os
 import shutil
 import signal
+import socket
 import threading
 import time
 from pathlib import Path
@@ -102,6 +103,19 @@ def test_kills_lose_nothing_that_was_acknowledged(server: Server) -> None:
     assert {text: found.get(text) for text in load.acknowledged} == load.acknowledged
     wait_for(lambda: server.backlog() == 0, EMBEDDED_WITHIN, "embedding every row")
     assert server.stop() == 0
+
+
+def test_a_web_process_that_follows_one_that_was_killed_waits_for_its_port(server: Server) -> None:
+    with socket.create_connection(("127.0.0.1", server.port)) as client:
+        # A worker answers what it has begun before it ends, and holds the port as long.
+        form = b"Content-Type: application/x-www-form-urlencoded\r\nContent-Length: 9"
+        client.sendall(b"POST /login HTTP/1.1\r\nHost: here\r\n" + form + b"\r\n\r\nemail=")
+        time.sleep(1)
+        server.child("web").kill()
+        time.sleep(2)  # What was started in its place is found then.
+        follows = server.child("web")
+        wait_for(lambda: len(follows.children()) == 2, 60, "workers of it")
+    assert server.child("web") == follows
 
 
 def test_a_second_start_answers_within_five_seconds(server: Server) -> None:

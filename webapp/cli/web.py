@@ -46,8 +46,10 @@ from webapp.pages.headers import HEADERS, POLICY
 
 # A reply that streams in holds a thread, and no connection of the database, for as long as it takes.
 THREADS = 16
-# How long a taken port is waited for: the workers of a server that was killed hold it until they notice.
-PATIENCE = 5.0  # seconds
+# How long a worker that ends goes on with what it has begun.
+GRACE = 10  # seconds
+# How long a taken port is waited for: the workers of a server that was killed hold it until they notice, and have ended.
+PATIENCE = GRACE + 3.0  # seconds
 # How long a thread waits until a client sends more, or takes more of an answer. Without an end, a handful of clients
 # that announce a body and send none of it, or read nothing of what they asked for, would hold them all.
 LONGEST_SILENCE = 15  # seconds
@@ -116,7 +118,7 @@ def web(host: str, port: int, held: bool) -> None:
             "limit_request_line": LONGEST_LINE,
             "limit_request_field_size": LONGEST_HEADER,
             "timeout": 120,
-            "graceful_timeout": 10,
+            "graceful_timeout": GRACE,
             "keepalive": KEPT,
             # Requests are logged by the application, with their ids.
             "accesslog": None,
