@@ -48,7 +48,7 @@ from webapp.pages.headers import HEADERS, POLICY
 THREADS = 16
 # How long a worker that ends goes on with what it has begun.
 GRACE = 10  # seconds
-# How long a taken port is waited for: the workers of a server that was killed hold it until they notice, and have ended.
+# How long a taken port is waited for: the workers of a server that was killed hold it until they notice, and end.
 PATIENCE = GRACE + 3.0  # seconds
 # How long a thread waits until a client sends more, or takes more of an answer. Without an end, a handful of clients
 # that announce a body and send none of it, or read nothing of what they asked for, would hold them all.
