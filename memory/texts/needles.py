@@ -13,11 +13,13 @@ from urllib.parse import unquote
 
 from memory.texts.caseless import bare, trimmed, without_case
 from memory.texts.patterns import pattern
-from memory.texts.scripts import MARKS
+from memory.texts.scripts import HAN, MARKS
 
 # A shorter text stands in so many innocent sentences that searching for it would blank the whole record: it counts
 # only where it is the whole of what was said.
 SHORTEST_WITHIN = 8
+# Signs that stand for a syllable or a word each: two letters or more in other scripts.
+_DENSE = re.compile(rf"[{HAN}\u3041-\u3096\u30a1-\u30fa\uac00-\ud7a3]")
 # So many texts, or words of them, are looked for one by one; more texts by what sets each apart, once for all.
 MOST_ASKED = 16
 
@@ -48,10 +50,10 @@ class Needles:
 
     def __init__(self, texts: Iterable[str]) -> None:
         forms = {bare(text) for text in texts}
-        self._whole = {rest for rest in map(trimmed, forms) if len(rest) < SHORTEST_WITHIN}
-        words = {text: _wording(text) for text in forms if len(text) >= SHORTEST_WITHIN}
+        self._whole = {rest for rest in map(trimmed, forms) if _is_short(rest)}
+        words = {text: _wording(text) for text in forms if not _is_short(text)}
         self._within = {said for said in words.values() if len(said) >= SHORTEST_WITHIN}
-        # Texts that are hardly anything but signs are looked for with their signs.
+        # Texts that are hardly anything but signs are looked for with their signs, as are those of few but dense ones.
         self._signed = {_without_end(text) for text, said in words.items() if len(said) < SHORTEST_WITHIN}
         many = self._within if len(self._within) > MOST_ASKED else ()
         self._inner = _by_inner_word(many)
@@ -155,7 +157,11 @@ def _words(text: str) -> list[str]:
 def _without_end(text: str) -> str:
     """Return a text without the punctuation at its end, unless it would then be too short to be looked for within."""
     rest = trimmed(text)
-    return rest if len(rest) >= SHORTEST_WITHIN else text
+    return text if _is_short(rest) else rest
+
+
+def _is_short(text: str) -> bool:
+    return len(text) + len(_DENSE.findall(text)) < SHORTEST_WITHIN
 
 
 def decoded(text: str) -> Iterator[str]:

@@ -153,6 +153,22 @@ def test_a_short_text_counts_only_as_the_whole_of_what_was_said(book, crowd, fie
 
 
 @crowds
+@pytest.mark.parametrize("text", ["我的密码是小猫", "暗証は猫", "비밀번호는 코코"])
+def test_a_text_of_few_signs_that_are_words_is_found_within_others(book, crowd, text):
+    say(book, arguments={"content": f"({text})"})
+    say(book, result=[f"a{text}b"])
+    other = say(book, arguments={"content": text[1:]})
+    assert blanked(book, [text, *crowd]) == 2
+    assert load(book, other).arguments == {"content": text[1:]}
+
+
+@crowds
+def test_a_word_of_such_signs_counts_only_as_the_whole(book, crowd):
+    say(book, arguments={"content": "小猫在沙发上"})
+    assert blanked(book, ["小猫", *crowd]) == 0
+
+
+@crowds
 @pytest.mark.parametrize("text", ["<3 <3 <3 <3", "\U0001f600" * 8, "a -> b -> c!"])
 def test_of_a_text_of_signs_the_signs_count(book, crowd, text):
     other = say(book, arguments={"content": "(3 3 3 3 a b c)"})
