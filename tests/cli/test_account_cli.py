@@ -25,7 +25,7 @@ from memory.models import AuditEvent, User
 from memory.storage.database import make_engine
 from memory.writing.remember import remember
 from webapp import demo_login
-from webapp.cli import account, accounts, bring_in, bring_notes, erasure
+from webapp.cli import accounts, bring_export, bring_notes, erasure, export
 from webapp.cli.doctor import _admins, _key
 from webapp.cli.main import main
 from webapp.cli.wiring import owner_session
@@ -34,8 +34,8 @@ from webapp.demo_login import known_admin
 
 @pytest.fixture
 def run(monkeypatch, runtime):
-    monkeypatch.setattr(account, "migrated_store", lambda: runtime)
-    monkeypatch.setattr(bring_in, "migrated_store", lambda: runtime)
+    monkeypatch.setattr(export, "migrated_store", lambda: runtime)
+    monkeypatch.setattr(bring_export, "migrated_store", lambda: runtime)
     monkeypatch.setattr(bring_notes, "migrated_store", lambda: runtime)
     monkeypatch.setattr(accounts, "migrated_store", lambda: runtime)
     monkeypatch.setattr(erasure.config, "load", lambda: runtime.settings)
@@ -320,7 +320,7 @@ def test_an_export_that_fails_leaves_the_last_one(run, bees, tmp_path, monkeypat
     def full(_file):
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr(account.os, "fsync", full)
+    monkeypatch.setattr(export.os, "fsync", full)
     done = run("export", "--email", bees.email, "--out", path)
     assert (done.exit_code, f"cannot write {path}: No space left on device" in done.stderr) == (1, True)
     assert [each.name for each in tmp_path.iterdir()] == ["all.json"]

@@ -8,13 +8,13 @@ import pytest
 from click.testing import CliRunner
 from exported_chats import archive, chatgpt, claude, node
 
-from webapp.cli import account, bring_chats
+from webapp.cli import bring_chats
 from webapp.cli.main import main
 
 
 @pytest.fixture
 def run(monkeypatch, runtime):
-    monkeypatch.setattr(account, "migrated_store", lambda: runtime)
+    monkeypatch.setattr("webapp.cli.export.migrated_store", lambda: runtime)
     monkeypatch.setattr(bring_chats, "migrated_store", lambda: runtime)
     return lambda *words: CliRunner().invoke(main, [str(word) for word in words])
 

@@ -12,7 +12,7 @@ from flask import Flask
 from furnished import PREFERENCES, furnish
 from playwright.sync_api import Page, expect
 
-from webapp.cli import bring_in
+from webapp.cli import bring_export
 from webapp.cli.main import main
 
 pytestmark = [pytest.mark.e2e, pytest.mark.slow]
@@ -34,7 +34,7 @@ def test_what_is_downloaded_comes_into_another_account(
     download.value.save_as(path := tmp_path / "all.json")
     # Whoever logs in gets a first notebook, which is nothing that an export could spoil.
     page = log_in_by_hand(newcomer)
-    monkeypatch.setattr(bring_in, "migrated_store", lambda: newcomer.runtime)
+    monkeypatch.setattr(bring_export, "migrated_store", lambda: newcomer.runtime)
     done = CliRunner().invoke(main, ["import", "export", str(path), "--email", newcomer.email])
     assert done.exit_code == 0, done.output
     newcomer.embed()
