@@ -96,7 +96,7 @@ class EmbeddedServer:
             reason = str(error) or "it runs and is not ready, as one that waits for its last users to end"
             # A folder that was not filled has none, nor does it say what this process itself could not do.
             where = f". Its log is {self.folder / 'log'}" if (self.folder / VERSION_FILE).exists() else ""
-            if isinstance(error, OSError):
+            if isinstance(error, OSError) and error.filename and error.strerror:
                 reason, where = f"{error.filename}: {error.strerror}", ""
             raise ServerError(f"PostgreSQL did not start in {self.folder}: {reason}{where}") from error
         # Registered after the library's own handler, so it runs before it.
