@@ -185,4 +185,4 @@ def _has(word: str) -> ColumnElement[bool]:
     """Return the condition that a word of the text begins so; a number begins behind no other's point or comma."""
     begins = _WORD.match(word) and not UNSPACED.match(word)
     before = r"(?<!\d[.,])\m" if word[0].isdigit() else r"\m" if begins else ""
-    return Memory.text.regexp_match(before + re.escape(word), flags="i")
+    return func.one_form(Memory.text).regexp_match(before + re.escape(word), flags="i")

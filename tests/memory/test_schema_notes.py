@@ -217,6 +217,42 @@ def test_the_migration_puts_words_in_one_form_into_every_index_and_takes_them_ou
     assert indexed(engine) == before
 
 
+# As some keyboards and file systems write them, in letters that are two to Unicode, or one of two.
+BESIDE = (
+    "\u0432\u0441\u0435\u0308",
+    "\u0395\u0301\u03bd\u03b1\u03c2",
+    "\u0932\u095c\u0915\u093e",
+    "\ufb2a\u05d5\u05e8",
+    "I\u0307zmir",
+    "مُحَمَّد",
+    "4\u0665",
+    "plain 旅行",
+)
+WRITTEN_BEFORE = (
+    *BEFORE[:2],
+    *(
+        f"INSERT INTO memories (user_id, id, space_id, type, role, text, text_digest, simhash, importance,"
+        f" created_at, updated_at) VALUES ('{USER}', uuidv7(), '{USER}', 'note', 'user', '{said}',"
+        f" '{number}'::bytea, 0, 0, now(), now())"
+        for number, said in enumerate(BESIDE)
+    ),
+)
+
+
+def test_the_migration_indexes_all_anew_that_the_index_writes_otherwise_now(scratch, runtime):
+    engine, databases = scratch
+    schema.upgrade(engine, databases, runtime.keys, "0044")
+    with engine.begin() as connection:
+        for statement in WRITTEN_BEFORE:
+            connection.execute(text(statement))
+    schema.upgrade(engine, databases, runtime.keys)
+    with engine.connect() as connection:
+        left = connection.scalars(text("SELECT text FROM memories WHERE tsv <> to_tsvector('english', in_words(text))"))
+        assert left.all() == []
+        known = set(connection.scalars(text("SELECT lexeme FROM postings")))
+    assert known >= {"все", "\u03b5\u03bd\u03b1\u03c3", "\u0932\u0921\u0915\u093e", "שור", "izmir", "محمد", "45"}
+
+
 OTHER = "01890000-0000-7000-8000-000000000002"
 WROTE = (
     BEFORE[0],

@@ -237,6 +237,26 @@ def test_what_is_archived_is_found_where_it_is_asked_for(filled, words):
     assert found(filled, words, status=None) == {ALLERGY}
 
 
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("Моя ёлка стоит в углу", "ёлк"),
+        ("\u039f κωδικός είναι γάτα", "κωδικό"),
+        ("أختي تسكن هنا", "أخت"),
+        ("مُحَمَّد هنا", "محم"),
+        ("लड़का यहाँ है", "लड़"),
+        ("İzmir'de oturuyorum", "izm"),
+    ],
+)
+@pytest.mark.parametrize("archived", [False, True])
+def test_a_word_is_found_as_it_is_typed_in_letters_that_people_write_for_its_own(book, text, words, archived):
+    memory_id = book.write(text).id
+    book.write("Another one")
+    if archived:
+        book.do(set_status_many, [memory_id], "archived")
+    assert found(book, words, status="archived" if archived else "active") == {text}
+
+
 def test_a_corrected_text_is_found_by_its_new_words(book):
     memory_id = book.write("Ada keeps bees").id
     book.do(update, memory_id, {"text": "Ada keeps goats"})

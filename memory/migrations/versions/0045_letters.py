@@ -83,4 +83,5 @@ def downgrade() -> None:
 
 def _index() -> None:
     for table, (column, said) in ANEW.items():
-        op.execute(f"UPDATE {table} SET {column} = {column} WHERE {said} ~ '{CHANGED}'")  # noqa: S608
+        # What is two characters here, or one that is two to Unicode, is looked for as the index is made of it.
+        op.execute(f"UPDATE {table} SET {column} = {column} WHERE normalize({said}, NFC) ~ '{CHANGED}'")  # noqa: S608
