@@ -154,6 +154,8 @@ class _Said:
         # All of these forms, as tombstones of earlier versions were made of the text with its end, its commas, its case
         # or its letters.
         forms = {read, trimmed(read), material, caseless(material), _bare(material)}
+        # They left digits and unseen signs in it as well.
+        forms.add(caseless(_material(self.text, caseless(self.text))))
         return frozenset(self.keys.digest("tombstone", form) for form in forms)
 
     @cached_property

@@ -17,6 +17,7 @@ from memory.forgetting.forget import UNDO_WINDOW
 from memory.forgetting.purge import purge
 from memory.forgetting.restore import restore
 from memory.preferences.preferences import set_time_zone
+from memory.texts.caseless import caseless
 from memory.writing.bulk import forget_many
 from memory.writing.edit import update
 from memory.writing.remember import remember_many
@@ -231,6 +232,15 @@ def test_a_text_that_differs_in_what_nobody_sees_or_in_capitals_is_refused(book,
 def test_a_text_in_letters_that_people_write_for_its_own_is_refused(book, drop, said, again):
     drop(book.write(said).id)
     assert book.write(again).refusal == "tombstone"
+
+
+@pytest.mark.parametrize("said", ["رقمي السري ٤٥٢١ لا تنسه", "मेरा गुप्त नंबर ४५२१ है"])
+def test_what_an_earlier_version_forgot_with_its_digits_as_they_are_is_refused(book, drop, runtime, owner, said):
+    drop(book.write(said).id)
+    values = {"user_id": book.user_id, "digest": runtime.keys.digest("tombstone", caseless(said))}
+    with owner.begin() as connection:
+        connection.execute(text("UPDATE tombstones SET digest = :digest, simhash = 0 WHERE user_id = :user_id"), values)
+    assert book.write(said).refusal == "tombstone"
 
 
 @pytest.mark.parametrize("again", ["Meet at 35, then leave", "Meet at 3:5, then leave", "Meet at 3.5, then go"])
