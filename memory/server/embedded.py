@@ -96,8 +96,9 @@ class EmbeddedServer:
             reason = str(error) or "it runs and is not ready, as one that waits for its last users to end"
             # A folder that was not filled has none, nor does it say what this process itself could not do.
             where = f". Its log is {self.folder / 'log'}" if (self.folder / VERSION_FILE).exists() else ""
-            if isinstance(error, OSError) and error.filename and error.strerror:
-                reason, where = f"{error.filename}: {error.strerror}", ""
+            if isinstance(error, OSError) and error.strerror:
+                # As it is written to, as on a disk that is full, a file is not named.
+                reason, where = (f"{error.filename}: " if error.filename else "") + error.strerror, ""
             raise ServerError(f"PostgreSQL did not start in {self.folder}: {reason}{where}") from error
         # Registered after the library's own handler, so it runs before it.
         atexit.register(self._leave)

@@ -49,6 +49,16 @@ def test_a_disk_without_room_for_a_database_is_told_in_one_line(server_home: Pat
     assert is_half_made(server_home / "postgres")
 
 
+def test_who_joins_a_server_and_can_write_nothing_is_told_why(own_server: EmbeddedServer) -> None:
+    """As on a disk that is full, except that a file may have four bytes, by which Python tries a folder."""
+    executable, flag, tell = TELL
+    no_room = "import resource; resource.setrlimit(resource.RLIMIT_FSIZE, (4, 4));"
+    said = subprocess.run(
+        [executable, flag, no_room + tell, str(own_server.folder.parent)], capture_output=True, text=True, check=True
+    )
+    assert said.stdout == f"PostgreSQL did not start in {own_server.folder}: File too large\n"
+
+
 def test_why_a_crashed_server_does_not_start_on_a_full_disk_is_that(tmp_path: Path) -> None:
     log = tmp_path / "log"
     # As PostgreSQL 18 writes it on a disk without room.
