@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
+from pathlib import Path
 from uuid import uuid4
 
 import pytest
@@ -14,6 +15,7 @@ from sqlalchemy import text
 
 from memory.embedding.providers import NO_LOCAL_MODEL
 from tasks.app import huey
+from webapp.disk import alerts_of_disk
 from webapp.pages.admin import alerts_of
 
 
@@ -126,10 +128,17 @@ def test_a_server_that_embeds_nothing_is_not_told_to_run_a_worker(desk, ada, mon
     assert [[sign in each for sign in signs] for each in (as_it_is, page)] == [[True, False], [False, True]]
 
 
-def test_a_disk_that_is_nearly_full_is_told(desk, monkeypatch):
+def test_a_disk_that_is_nearly_full_is_told_where_the_database_is_on_it(desk, home, monkeypatch):
+    assert alerts_of_disk(home) == []
+    monkeypatch.setattr("webapp.disk.LEAST_FREE", 2**63)
+    (said,) = alerts_of_disk(home)
+    assert said.endswith("MiB left. Once it is full nothing is stored any more: make room.")
+    # That of this test has a server of its own.
     assert "MiB left" not in desk.get("/admin").text
-    monkeypatch.setattr("webapp.pages.admin.LEAST_FREE", 2**63)
-    assert "MiB left. Once it is full nothing is stored any more: make room." in desk.get("/admin").text
+
+
+def test_a_file_system_that_tells_nothing_of_its_size_is_not_full():
+    assert alerts_of_disk(Path("/proc")) == []
 
 
 def test_what_failed_is_tried_again_for_everybody(desk, ada):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from typing import Any
 from uuid import UUID
 
@@ -17,7 +16,7 @@ from memory.record.telemetry import COUNTED
 from tasks.app import depth
 from tasks.embedding import fill, nudge
 from webapp.context import credential, runtime, session, utc_now
-from webapp.disk import LEAST_FREE
+from webapp.disk import alerts_of_disk
 from webapp.htmx import render, see_other
 from webapp.owner import as_owner, change_role, let_in, retry_one
 from webapp.pages.visitor import guarded
@@ -176,10 +175,8 @@ def _of_reader() -> list[str]:
 
 
 def _of_disk() -> list[str]:
-    home = runtime().settings.home
-    free = shutil.disk_usage(home).free
-    left = f"The disk of {home} has {free // 1024**2} MiB left. Once it is full nothing is stored any more: make room."
-    return [left] if free < LEAST_FREE else []
+    # A database elsewhere has another disk.
+    return alerts_of_disk(runtime().settings.home) if runtime().server else []
 
 
 def alerts_of(numbers: dict[str, Any], *, embeds: bool = True, reads: bool = True) -> list[str]:
