@@ -94,7 +94,7 @@ def create_user(
 
 
 def _check_new(password: str) -> None:
-    if len(password) < SHORTEST_PASSWORD:
+    if len(_in_one_form(password)) < SHORTEST_PASSWORD:
         raise InvalidError("password", f"must be at least {SHORTEST_PASSWORD} characters")
 
 

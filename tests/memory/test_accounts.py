@@ -73,13 +73,19 @@ def test_the_right_password_opens(runtime, eve):
     assert knock(runtime, f" {eve.email.upper()} ", PASSWORD) == eve.id
 
 
-@pytest.mark.parametrize("chosen", ["mật khẩu của tôi", "\uff4b\uff45\uff59　パスワード"])
+@pytest.mark.parametrize("chosen", ["mật khẩu của tôi", "\uff4b\uff45\uff59\uff53　パスワード"])
 def test_a_password_opens_whichever_keyboard_types_it(runtime, new_person, chosen):
     linh = new_person("linh")
     with user_session(runtime.sessions, linh.id) as session:
         set_password(session, linh.id, unicodedata.normalize("NFD", chosen), now=utc_now(), actor="test")
     for form in ("NFC", "NFD", "NFKC"):
         assert knock(runtime, linh.email, unicodedata.normalize(form, chosen)) == linh.id
+
+
+def test_a_password_is_as_long_whichever_keyboard_types_it(runtime, new_person):
+    linh = new_person("linh")
+    with user_session(runtime.sessions, linh.id) as session, pytest.raises(InvalidError, match="at least 10"):
+        set_password(session, linh.id, unicodedata.normalize("NFD", "ế" * 9), now=utc_now(), actor="test")
 
 
 def test_a_password_that_was_kept_as_it_was_typed_still_opens(runtime, new_person, owner):
