@@ -183,7 +183,7 @@ def test_a_server_that_has_no_room_to_write_ahead_is_left_alone(home, place, mon
     for each in OURS:
         monkeypatch.delenv(each, raising=False)
     monkeypatch.setattr("webapp.cli.backup.WRITTEN_AHEAD", 2**63)
-    with pytest.raises(BackupError, match=f"^{home} has room for "):
+    with pytest.raises(BackupError, match=f"^{home / 'postgres'} has room for "):
         backup.callback(place / "whole", None, None, False)
     assert names(place) == []
 

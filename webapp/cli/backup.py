@@ -108,7 +108,8 @@ def _place(home: Path, folder: Path) -> Path:
 def _back_up(store: Store, folder: Path) -> None:
     began, home, server, left = time.monotonic(), store.settings.home, store.server, is_left(folder)
     assert server is not None
-    _check_room(WRITTEN_AHEAD, home)
+    # It may be on a disk of its own.
+    _check_room(WRITTEN_AHEAD, server.folder)
     _check_room(base_backup.size(server), folder.parent)
     with unfinished(folder) as (partial, held):
         if left:
