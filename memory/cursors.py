@@ -48,7 +48,8 @@ def from_cursor(cursor: str, order: str | None = None, kind: type = datetime) ->
         keys = _READ[kind](key) if kind in _READ else key, UUID(row_id)
     except (ValueError, TypeError, AttributeError, RecursionError):
         raise unknown_cursor() from None
-    if not isinstance(keys[0], kind) or rest != [order] * (order is not None):
+    # Not by `isinstance`, to which the `true` of JSON is a number.
+    if type(keys[0]) is not kind or rest != [order] * (order is not None):
         raise unknown_cursor()
     return keys
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from datetime import timedelta
+from uuid import UUID
 
 import pytest
 from enrichment_desk import Desk, embed_all
@@ -12,6 +13,7 @@ from sqlalchemy import update as update_rows
 from sqlalchemy.exc import OperationalError
 
 from memory.clock import utc_now
+from memory.cursors import to_cursor
 from memory.embedding import queue
 from memory.enrichment.findings import Name
 from memory.enrichment.mentions import Origin, mention
@@ -234,7 +236,7 @@ def test_a_name_is_found_by_each_part_that_is_shown(desk, part):
     assert [row[0] for row in listed(desk, q=part)[0]] == ["Lady Gaga"]
 
 
-@pytest.mark.parametrize("cursor", ["x", "WzEsMl0=", "e30=", "WyJhIiwgImIiXQ=="])
+@pytest.mark.parametrize("cursor", ["x", "WzEsMl0=", "e30=", "WyJhIiwgImIiXQ==", to_cursor(True, UUID(int=1))])
 def test_a_foreign_cursor_is_refused(desk, cursor):
     with pytest.raises(InvalidError, match="cursor"):
         listed(desk, cursor=cursor)
