@@ -27,7 +27,7 @@ COUNTED = {
 SETTLED = timedelta(hours=1)
 
 
-# Locks the row of the totals first, as the task that moves them forward does.
+# Locks one row of the totals before any other, as everybody does who changes them.
 _HOLD = text("SELECT counted_until FROM totals WHERE name = 'calls' FOR UPDATE")
 _ADD_LATE = text("""
 UPDATE totals t SET total = t.total + late.number
@@ -54,6 +54,7 @@ def advance_totals(session: Session, now: datetime) -> None:
 
     Those of a clock that was ahead are counted anew, of what is in the record.
     """
+    session.execute(_HOLD)
     session.execute(_COUNT_ANEW, {"now": now})
     session.execute(select(func.advance_totals(now - SETTLED)))
 

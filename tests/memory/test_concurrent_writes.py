@@ -29,7 +29,9 @@ from memory.messages.messages import Scribe, append
 from memory.models import Forgotten
 from memory.notebooks import cells, notebooks
 from memory.notebooks.marks import mark_right
+from memory.record.external_calls import CallDraft, record_calls
 from memory.record.journal import record_tool_call
+from memory.record.telemetry import advance_totals
 from memory.space_removal.contents import contents_of
 from memory.space_removal.removal import remove_space
 from memory.spaces.capacity import enforce_capacity
@@ -663,3 +665,27 @@ def test_a_user_is_erased_while_what_they_forgot_is_purged(book, beside, owner):
         lambda session: purge(session, book.user_id, keys=keys, now=due),
     )
     assert done == 0
+
+
+def test_totals_that_are_counted_anew_wait_for_a_late_report_with_nothing_in_hand(book, owner):
+    now = utc_now()
+    late = CallDraft("grep", success=True, duration_ms=1.0, created_at=now - timedelta(hours=50))
+    with book.session() as session:
+        advance_totals(session, now + timedelta(days=2))
+        # The row of all calls lies behind that of failures from then on.
+        record_calls(session, book.user_id, [late], keys=book.runtime.keys, token_id=None, correlation_id="-", now=now)
+
+    def count_anew():
+        with book.session() as session:
+            advance_totals(session, now)
+
+    with book.session() as session, ThreadPoolExecutor(1) as pool:
+        session.execute(text("SELECT FROM totals WHERE name = 'calls' FOR UPDATE"))
+        counting = pool.submit(count_anew)
+        waiting = waits(owner)
+        free = session.scalars(text("SELECT name FROM totals FOR UPDATE SKIP LOCKED")).all()
+        total = session.scalar(text("SELECT count(*) FROM totals"))
+        session.rollback()
+        counting.result(60)
+    assert waiting
+    assert len(free) == total
