@@ -8,7 +8,7 @@ from sqlalchemy import make_url, text
 
 from memory.storage import schema
 from memory.storage.database import from_owner_url, make_engine
-from memory.texts.fingerprints import text_digest
+from memory.texts.fingerprints import normalise, simhash64, text_digest, to_signed
 
 USER = "01890000-0000-7000-8000-000000000001"
 # One entity named by three memories, one in force, one archived, one that is to expire; and in an archived talk.
@@ -250,6 +250,8 @@ def test_the_migration_indexes_all_anew_that_the_index_writes_otherwise_now(scra
         left = connection.scalars(text("SELECT text FROM memories WHERE tsv <> to_tsvector('english', in_words(text))"))
         assert left.all() == []
         known = set(connection.scalars(text("SELECT lexeme FROM postings")))
+        hashes = connection.execute(text("SELECT text, simhash FROM memories WHERE text !~ '旅'")).all()
+    assert [said for said, simhash in hashes if simhash != to_signed(simhash64(normalise(said)))] == []
     assert known >= {"все", "\u03b5\u03bd\u03b1\u03c3", "\u0932\u0921\u0915\u093e", "שור", "izmir", "محمد", "45"}
 
 

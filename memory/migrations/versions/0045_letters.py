@@ -2,7 +2,11 @@
 
 from importlib import import_module
 
+import sqlalchemy as sa
 from alembic import op
+
+from memory.texts.fingerprints import normalise, simhash64, to_signed
+from memory.texts.scripts import MARKS
 
 revision = "0045"
 down_revision = "0044"
@@ -69,11 +73,19 @@ ANEW = {
     "episodes": ("searched", "searched"),
     "entities": ("name", "name || ' ' || type || ' ' || notes"),
 }
+# By what their words are to the writer now, or it would not know them as near to what is said again.
+READ = f"SELECT user_id, id, text, simhash FROM memories WHERE normalize(text, NFC) ~ '[{MARKS}]|{CHANGED}'"  # noqa: S608
+HASHED = """
+UPDATE memories m SET simhash = n.simhash
+FROM unnest(CAST(:users AS uuid[]), CAST(:ids AS uuid[]), CAST(:hashes AS bigint[])) AS n(user_id, id, simhash)
+WHERE m.user_id = n.user_id AND m.id = n.id
+"""
 
 
 def upgrade() -> None:
     op.execute(ONE_FORM)
     _index()
+    _hash()
 
 
 def downgrade() -> None:
@@ -85,3 +97,15 @@ def _index() -> None:
     for table, (column, said) in ANEW.items():
         # What is two characters here, or one that is two to Unicode, is looked for as the index is made of it.
         op.execute(f"UPDATE {table} SET {column} = {column} WHERE normalize({said}, NFC) ~ '{CHANGED}'")  # noqa: S608
+
+
+def _hash() -> None:
+    connection = op.get_bind()
+    found = [
+        (user_id, memory_id, simhash)
+        for user_id, memory_id, text, before in connection.exec_driver_sql(READ)
+        if (simhash := to_signed(simhash64(normalise(text)))) != before
+    ]
+    if found:
+        users, ids, hashes = map(list, zip(*found, strict=True))
+        connection.execute(sa.text(HASHED), {"users": users, "ids": ids, "hashes": hashes})
