@@ -129,7 +129,7 @@ def move(entity_id: UUID) -> Response:
         flash(f"{name} belongs to {space} now.")
     else:
         flash(f"{name} is known in {space}: the two are one now.")
-    return _go(url_for("entities.show", entity_id=kept_id))
+    return see_other(url_for("entities.show", entity_id=kept_id))
 
 
 @bp.post("/entities/<uuid:entity_id>/delete")
@@ -141,11 +141,7 @@ def delete(entity_id: UUID) -> Response:
     delete_entity(session(), who.user_id, entity_id, now=utc_now(), actor=who.actor)
     session().commit()
     flash(f"{name} is deleted. The texts that name it stay.")
-    return _go(url_for("entities.index", space=space))
-
-
-def _go(url: str) -> Response:
-    return see_other(url)
+    return see_other(url_for("entities.index", space=space))
 
 
 def _space(named: Named) -> Space:
