@@ -38,7 +38,7 @@ def test_a_quarter_more_is_worse(now: float, worse: list[str]) -> None:
 @pytest.mark.slow
 def test_a_command_fails_where_a_ratio_has_grown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COMMONPLACE_HOME", str(tmp_path))
-    asked = ["dedupe", "--memories", "100", "--writes", "12", "--check"]
+    asked = ["dedupe", "--memories", "100", "--writes", "20", "--check"]
     first = CliRunner().invoke(bench_group, asked)
     assert first.exit_code == 0, first.output
     assert "no earlier run" in first.output
