@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Collection, Iterator, Sequence
 from itertools import islice, pairwise
 
@@ -59,6 +60,8 @@ _SMALL = {
     for number, each in enumerate("two three four five six seven eight nine ten eleven twelve".split(), 2)  # noqa: SIM905
 }
 _SPELLED = re.compile(rf"\b(?:{'|'.join(_SMALL)})\b", re.IGNORECASE)
+# Digits of any script, and letters of the width of Chinese ones.
+_WIDE = re.compile(r"\d|[\uff21-\uff3a\uff41-\uff5a]")
 # So many are looked at, and so many numbers lie between two.
 _MOST_PAIRS, _LONGEST_SPAN = 8, 100
 # Whoever writes more words than these with capitals alone means nothing by them.
@@ -100,7 +103,7 @@ def names_another(text: str, numbers: Pairs, paired: Pairs) -> bool:
     if not numbers and not paired:
         return False
     if not text.isascii():
-        text = re.sub(r"\d", lambda digit: str(int(digit[0])), text)
+        text = unicodedata.normalize("NFC", _WIDE.sub(_narrow, text))
     behind = _numbers_behind(text)
     # Of "firmware 1.42 is fine, 1.43 is not" the second number is of the same name.
     held = frozenset(_numbers_in(text)) if paired else frozenset()
@@ -112,6 +115,11 @@ def names_another(text: str, numbers: Pairs, paired: Pairs) -> bool:
                 _is_among(number, others) for number, others in found
             )
     return False
+
+
+def _narrow(found: re.Match[str]) -> str:
+    sign = found[0]
+    return str(int(sign)) if sign.isdecimal() else unicodedata.normalize("NFKC", sign)
 
 
 def _is_amount(text: str, end: int) -> bool:

@@ -320,6 +320,14 @@ def test_another_number_of_a_name_is_another_thing(text: str, told: str, another
     found = of(text, dict.fromkeys(("43", "579", "coach", "ice", "sprint", "week"), 1.0))
     assert found.names_another(told) is another
     assert found.lacks_number(place(dict.fromkeys(("43", "579", "coach"), 1.0), "43", "579")) is False
+
+
+@pytest.mark.parametrize("number", ["10", "\uff11\uff10", "\u0661\u0660"])
+@pytest.mark.parametrize("name", ["Caf\u00e9", "Cafe\u0301", "\uff23\uff41\uff46\u00e9"])
+def test_another_number_is_told_however_a_keyboard_writes_the_name(name: str, number: str) -> None:
+    found = of("What is in Caf\u00e9 9?", {"caf\u00e9": 1.0})
+    assert found.names_another(f"{name} {number} is shut")
+    assert not found.names_another(f"{name} 9 is shut")
     assert not found.lacks_code([])
 
 
