@@ -241,10 +241,13 @@ def _refused_by_incognito(draft: Draft) -> Outcome:
 
 def visible_entry(memory_id: UUID) -> Entry:
     """Return one memory as it is shown; raises `NotFoundError` for what this caller may not see."""
-    try:
-        return visible_entries([memory_id])[memory_id]
-    except KeyError:
-        raise NotFoundError("there is no such memory") from None
+    return _one(visible_entries([memory_id]))
+
+
+def _one(entries: Mapping[UUID, Entry]) -> Entry:
+    for entry in entries.values():
+        return entry
+    raise NotFoundError("there is no such memory")
 
 
 def visible_entries(ids: Collection[UUID]) -> Mapping[UUID, Entry]:
@@ -268,10 +271,7 @@ def found_entry(memory_id: UUID) -> tuple[Entry, Space]:
     A confined token reads in its own space what is shared with it, too.
     """
     who = credential()
-    try:
-        entry = found_entries([memory_id])[memory_id]
-    except KeyError:
-        raise NotFoundError("there is no such memory") from None
+    entry = _one(found_entries([memory_id]))
     return entry, space_at(entry.memory.space_id if who.space_id is None else who.space_id)
 
 
