@@ -37,6 +37,16 @@ BEFORE = (
 )
 
 
+def upgraded(scratch, keys, revision, stored):
+    """Bring a database to an earlier revision, store something there, and bring it to the one in force."""
+    engine, databases = scratch
+    schema.upgrade(engine, databases, keys, revision)
+    with engine.begin() as connection:
+        for statement in stored:
+            connection.execute(text(statement))
+    schema.upgrade(engine, databases, keys)
+
+
 @pytest.fixture
 def scratch(database_url, runtime):
     name = "commonplace_notes_test"
@@ -240,12 +250,8 @@ WRITTEN_BEFORE = (
 
 
 def test_the_migration_indexes_all_anew_that_the_index_writes_otherwise_now(scratch, runtime):
-    engine, databases = scratch
-    schema.upgrade(engine, databases, runtime.keys, "0044")
-    with engine.begin() as connection:
-        for statement in WRITTEN_BEFORE:
-            connection.execute(text(statement))
-    schema.upgrade(engine, databases, runtime.keys)
+    engine, _ = scratch
+    upgraded(scratch, runtime.keys, "0044", WRITTEN_BEFORE)
     with engine.connect() as connection:
         left = connection.scalars(text("SELECT text FROM memories WHERE tsv <> to_tsvector('english', in_words(text))"))
         assert left.all() == []
@@ -308,11 +314,7 @@ WROTE = (
 
 def test_the_migration_finds_in_the_record_which_token_wrote_what(scratch, runtime):
     engine, databases = scratch
-    schema.upgrade(engine, databases, runtime.keys, "0041")
-    with engine.begin() as connection:
-        for statement in WROTE:
-            connection.execute(text(statement))
-    schema.upgrade(engine, databases, runtime.keys)
+    upgraded(scratch, runtime.keys, "0041", WROTE)
     known = """SELECT m.text, w.name FROM memories m LEFT JOIN (
             SELECT md5(name)::uuid AS id, name FROM unnest(ARRAY['cp_mine0', 'cp_serves2', 'cp_gone5']) AS name
         ) w ON w.id = m.token_id WHERE m.token_id IS NOT NULL ORDER BY m.text"""
