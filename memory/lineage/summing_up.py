@@ -10,7 +10,7 @@ from typing import Any
 from uuid import UUID
 
 from sqlalchemy import ARRAY, ColumnElement, Select, Text, Uuid, cast, column, func, or_, select, true, union
-from sqlalchemy.orm import Session
+from sqlalchemy.orm import Session, aliased
 
 from memory.ids import among
 from memory.models import Memory
@@ -35,15 +35,30 @@ def places_of_both(user_id: UUID, ids: Collection[UUID]) -> Select[UUID]:
 
 def summaries_naming(read: Any, user_id: UUID, sources: Select[UUID], *, held: bool = False) -> Select[Any]:
     """Return what reads a column of the `summaries_of` the memories whose ids `sources` reads."""
-    given = sources.subquery()
-    said = select(given.c[0].label("id")).cte("said", recursive=True)
+    return _naming(read, user_id, sources, sources, held=held)
+
+
+def summaries_naming_any_of(read: Any, user_id: UUID, space_id: UUID) -> Select[Any]:
+    """Return what reads a column of the `summaries_of` all memories of a space, which are in other spaces."""
+    inside = select(Memory.id).where(Memory.user_id == user_id, Memory.space_id == space_id)
+    # From the summaries, of which there are few; one look for each memory of a large space takes ten times as long.
+    summaries = (Memory.user_id == user_id, Memory.type == "summary", _is_loose())
+    named = select(Memory.id, func.unnest(Memory.source_ids).label("source")).where(*summaries).subquery()
+    source = aliased(Memory)
+    first = select(named.c.id).join(source, cast(source.id, Text) == named.c.source)
+    return _naming(read, user_id, inside, first.where(source.user_id == user_id, source.space_id == space_id))
+
+
+def _naming(read: Any, user_id: UUID, sources: Select[UUID], first: Select[UUID], *, held: bool = False) -> Select[Any]:
+    """Return what reads a column of the memories that `first` reads and what sums those up, without the `sources`."""
+    said = first.cte("said", recursive=True)
     # By the index of what memories name as their sources, one look for each; what sums up a summary says it, too.
     naming = (
-        func.memories_from(cast(said.c.id, Text), None).table_valued(_NAMED, name="naming").render_derived().lateral()
+        func.memories_from(cast(said.c[0], Text), None).table_valued(_NAMED, name="naming").render_derived().lateral()
     )
     more = select(Memory.id).select_from(said).join(naming, true()).join(Memory, Memory.id == naming.c.id)
     said = said.union(more.where(Memory.user_id == user_id, Memory.type == "summary", *([] if held else [_is_loose()])))
-    beside = (Memory.id.in_(select(said.c.id)), Memory.id.not_in(select(given.c[0])))
+    beside = (Memory.id.in_(select(said.c[0])), Memory.id.not_in(sources))
     return select(read).where(Memory.user_id == user_id, *beside).distinct()
 
 

@@ -17,7 +17,7 @@ from sqlalchemy.orm import Session, aliased
 from memory.errors import InvalidError
 from memory.ids import among
 from memory.keys import Keys
-from memory.lineage.summing_up import summaries_naming
+from memory.lineage.summing_up import summaries_naming_any_of
 from memory.models import (
     DEFAULT_SPACE,
     STATUSES,
@@ -265,7 +265,7 @@ def _facts(session: Session, space: Space, now: datetime) -> dict[str, Any]:
 
 def summaries_elsewhere(space: Space) -> Select[UUID]:
     """Return what reads the ids of summaries in other spaces of what is here, which are forgotten with it."""
-    return summaries_naming(Memory.id, space.user_id, _within(space, Memory, Memory.id))
+    return summaries_naming_any_of(Memory.id, space.user_id, space.id)
 
 
 def _extracted_elsewhere(session: Session, space: Space) -> int:

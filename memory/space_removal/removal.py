@@ -20,7 +20,7 @@ from memory.facts.facts import move_facts
 from memory.forgetting.forget import forget_all, set_aside
 from memory.ids import among
 from memory.keys import Keys
-from memory.lineage.summing_up import summaries_naming
+from memory.lineage.summing_up import summaries_naming_any_of
 from memory.models import (
     DEFAULT_SPACE,
     Conversation,
@@ -117,7 +117,7 @@ def _lock(session: Session, user_id: UUID, slug: str, choice: str, into: str) ->
     confined = select(Token.id).where(Token.user_id == user_id, Token.space_id == ids[slug]).order_by(Token.id)
     session.execute(confined.with_for_update())
     if choice == "forget":
-        naming = summaries_naming(Memory.space_id, user_id, select(Memory.id).where(Memory.space_id == ids[slug]))
+        naming = summaries_naming_any_of(Memory.space_id, user_id, ids[slug])
         locked = lock_spaces_of(session, user_id, select(union(learned, naming).subquery()), ids[slug])
     else:
         locked = lock_spaces(session, user_id, {ids[slug], target})

@@ -196,6 +196,16 @@ def test_calls_on_a_path_are_found_without_reading_the_others(much, pages_of, pa
     assert pages_of(lambda session: affected_paths(session, much.user_id, filters, now=now)) < FEW_PAGES
 
 
+def test_what_sums_up_a_space_elsewhere_is_found_without_a_look_for_each_of_its_memories(much, second_space, pages_of):
+    much.write("The hives are full", space=second_space, type="summary", source_ids=("log-7",))
+
+    def look(session):
+        space = get_space(session, much.user_id, "default")
+        contents_of(session, much.user_id, space, keys=much.runtime.keys, now=utc_now())
+
+    assert pages_of(look) < MANY
+
+
 @pytest.fixture
 def plans_of(owner, much):
     """What the planner may do for each statement of an action, however little there is to be counted."""

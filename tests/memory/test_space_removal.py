@@ -412,6 +412,12 @@ def test_what_sums_it_up_elsewhere_is_forgotten_with_the_space(book, remove, sum
     assert book.write(SUMMARY, space="third").outcome == "refused"
 
 
+def test_what_sums_up_a_summary_elsewhere_is_forgotten_too(book, remove, summed_up):
+    book.write("A day at the kiln", type="summary", source_ids=(str(summed_up[0]),))
+    assert remove("forget")["memories_forgotten"] == 4
+    assert book.all("SELECT id FROM memories") == [summed_up[1]]
+
+
 def test_a_removal_is_asked_again_once_another_space_sums_up_what_is_there_otherwise(book, remove, summed_up):
     word, sources = book.contents("second").digest, book.load(summed_up[0]).source_ids
     book.do(forget, summed_up[0])
