@@ -274,8 +274,8 @@ def test_what_goes_from_a_full_space_is_chosen_without_reading_its_memories(plan
 
 def test_what_was_done_long_ago_is_not_counted_anew(much, pages):
     later = "SELECT advance_totals(now() + interval '1 minute')"
-    # A page holds some thirty calls.
-    assert pages("SELECT telemetry(now())", after=later) < pages("SELECT telemetry(now())") - MANY / 50
+    # A page holds some fifty calls, and all of them are counted otherwise.
+    assert pages("SELECT telemetry(now())", after=later) < pages("SELECT telemetry(now())") - MANY / 100
 
 
 def test_totals_say_the_same_however_far_they_have_come(book):
