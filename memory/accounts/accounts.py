@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import re
 import secrets
-import unicodedata
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -27,6 +26,7 @@ from memory.spaces.spaces import create_space, get_space
 from memory.storage.database import act_as
 from memory.storage.driver import fetch
 from memory.storage.unsynchronised import run_unsynchronised
+from memory.texts.scripts import normal
 
 SCOPES = ("read", "write", "forget", "admin", "service")
 SHORTEST_PASSWORD = 10
@@ -143,7 +143,7 @@ def _fits(password_hash: str, password: str) -> bool:
 
 def _in_one_form(password: str) -> str:
     """Return a password in NFKC: one keyboard types a letter with its accent as one character, another as two."""
-    return unicodedata.normalize("NFKC", password)
+    return normal("NFKC", password)
 
 
 def end_session(session: Session, user_id: UUID, session_id: str, *, now: datetime, actor: str) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
 from uuid import UUID
@@ -30,6 +29,7 @@ from memory.conversations.conversations import found_within
 from memory.cursors import check_limit, from_cursor, to_cursor
 from memory.errors import InvalidError
 from memory.models import Conversation, Message, Space
+from memory.texts.scripts import normal
 
 LARGEST_PAGE = 200
 MOST_WORDS = 8
@@ -150,7 +150,7 @@ def _forms(word: str) -> Sequence[str]:
 
     To bring all that was said into one form takes twenty times as long as to look through it.
     """
-    return sorted({unicodedata.normalize(form, word) for form in ("NFC", "NFD")})
+    return sorted({normal("NFC", word), normal("NFD", word)})
 
 
 def _holding(session: Session, user_id: UUID, words: Sequence[str]) -> list[UUID]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import unicodedata
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from datetime import datetime
@@ -18,7 +17,7 @@ from memory.extraction.waiting import Part, Said
 from memory.facts.facts import Statement
 from memory.remote.llm import ChatModel
 from memory.texts.caseless import caseless
-from memory.texts.scripts import UNSPACED
+from memory.texts.scripts import UNSPACED, normal
 
 MOST_TOKENS = 1_500
 MOST_FACTS = 20
@@ -179,7 +178,7 @@ def _is_half_in(words: Sequence[str], heard: str) -> bool:
 
 
 def _words(text: str) -> Sequence[str]:
-    return _WORDS.findall(_THOUSANDS.sub("", unicodedata.normalize("NFKC", text)))
+    return _WORDS.findall(_THOUSANDS.sub("", normal("NFKC", text)))
 
 
 def _in_one_form(texts: Sequence[str]) -> str:

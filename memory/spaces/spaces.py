@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
-from unicodedata import combining, normalize
+from unicodedata import combining
 from uuid import UUID
 
 from sqlalchemy import Select, case, func, select, union
@@ -19,6 +19,7 @@ from memory.ids import among
 from memory.models import DEFAULT_SPACE, Memory, Space
 from memory.record.journal import record
 from memory.spaces.incognito import follow_defaults
+from memory.texts.scripts import normal
 
 LONGEST_RETENTION = 36_500  # days
 _ATTEMPTS = 5
@@ -67,7 +68,7 @@ def slug_of(name: str) -> str:
     >>> slug_of(" The kitchen, 2026! "), slug_of("Große Küche")
     ('the-kitchen-2026', 'grosse-kuche')
     """
-    plain = "".join(each for each in normalize("NFKD", name.casefold()) if not combining(each))
+    plain = "".join(each for each in normal("NFKD", name.casefold()) if not combining(each))
     return re.sub(r"[^a-z0-9]+", "-", plain)[:64].strip("-")
 
 

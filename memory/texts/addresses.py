@@ -7,6 +7,8 @@ import unicodedata
 from collections.abc import Callable
 from urllib.parse import quote
 
+from memory.texts.scripts import normal
+
 # Quotes and Markdown around an address, which say nothing.
 _AROUND = "`*_~\"'\u2018\u2019\u201a\u201c\u201d\u201e\u00ab\u00bb\u2039\u203a"
 # Never in an address: quotes, and the punctuation of scripts that put no space behind it.
@@ -54,7 +56,7 @@ def spelled(text: str, known: Callable[[str], bool]) -> str:
 
     One that has a path, and a host of a common kind; any other that `known` knows in the form in which it is compared.
     """
-    plain = unicodedata.normalize("NFKC", text)
+    plain = normal("NFKC", text)
     whole = _WRITTEN.sub(lambda match: f"https://{match[0]}" if _is_bare(match, known) else match[0], plain)
     return text if whole == plain else whole
 
@@ -79,7 +81,7 @@ def fold_case(text: str) -> str:
 
 
 def _all(text: str, *, places: bool) -> set[str]:
-    found = ADDRESS.findall(unicodedata.normalize("NFKC", text))
+    found = ADDRESS.findall(normal("NFKC", text))
     return {_canonical(address, places=places) for address in found} - {"", "www"}
 
 

@@ -5,9 +5,7 @@ By itself, so that who makes an account does not load what compares memories.
 
 from __future__ import annotations
 
-import unicodedata
-
-from memory.texts.scripts import as_indexed
+from memory.texts.scripts import as_indexed, normal
 
 _PUNCTUATION = ".,;:!?\u2026 "
 
@@ -18,7 +16,7 @@ def caseless(text: str) -> str:
     Texts that are alike when `folded` (`memory.texts.fingerprints`) are alike in this form. Unlike there, a text that
     stands in another stands in it in this form as well, whatever is around it: no path of an address keeps its case.
     """
-    return " ".join(unicodedata.normalize("NFKC", text).casefold().split())
+    return " ".join(normal("NFKC", text).casefold().split())
 
 
 def bare(text: str) -> str:
@@ -32,7 +30,7 @@ def bare(text: str) -> str:
 
 def without_case(text: str) -> str:
     """Return the text as `bare` does; white space stays."""
-    return as_indexed(unicodedata.normalize("NFKC", text)).casefold().replace("\u0131", "i")
+    return as_indexed(normal("NFKC", text)).casefold().replace("\u0131", "i")
 
 
 def trimmed(text: str) -> str:

@@ -8,7 +8,6 @@ Charikar, "Similarity estimation techniques from rounding algorithms", 2002; Man
 from __future__ import annotations
 
 import re
-import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
@@ -18,7 +17,7 @@ from itertools import pairwise
 import numpy as np
 
 from memory.texts.addresses import ADDRESS, fold_case
-from memory.texts.scripts import WORD, compatible
+from memory.texts.scripts import WORD, compatible, normal
 
 NEAR = 3  # the largest Hamming distance at which two texts are near-duplicates
 
@@ -68,7 +67,7 @@ def folded(text: str) -> str:
 
     The path of an address keeps its case.
     """
-    return " ".join(fold_case(unicodedata.normalize("NFKC", text)).split())
+    return " ".join(fold_case(normal("NFKC", text)).split())
 
 
 def folded_digest(text: str) -> bytes:

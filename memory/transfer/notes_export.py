@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import unicodedata
 from collections.abc import Generator
 from dataclasses import dataclass
 from datetime import UTC, datetime, tzinfo
@@ -16,6 +15,7 @@ from sqlalchemy.orm import Session, sessionmaker
 
 from memory.models import Memory, Space, Theme
 from memory.storage.database import at_one_moment
+from memory.texts.scripts import normal
 from memory.time_zones import user_zone
 
 _AT_ONCE = 500
@@ -74,7 +74,7 @@ def _path_of(memory: Memory, slug: str, zone: tzinfo, taken: dict[str, int]) -> 
     `taken` has the paths of the others, each with the number of the last one that began so.
     """
     # To some systems a letter with its accent is another name than the two of them.
-    line = unicodedata.normalize("NFC", " ".join(_UNFIT.sub(" ", memory.text).split()))
+    line = normal("NFC", " ".join(_UNFIT.sub(" ", memory.text).split()))
     title = line[:LONGEST_TITLE]
     if len(line) > LONGEST_TITLE and line[LONGEST_TITLE] != " ":
         title = title.rpartition(" ")[0] or title

@@ -62,6 +62,8 @@ _SMALL = {
 _SPELLED = re.compile(rf"\b(?:{'|'.join(_SMALL)})\b", re.IGNORECASE)
 # Digits of any script, and letters of the width of Chinese ones.
 _WIDE = re.compile(r"\d|[\uff21-\uff3a\uff41-\uff5a]")
+# Signs in a row beyond so many name and count nothing, and to bring marks in order takes the square of their number.
+_SIGNS = re.compile(r"([^\w\s\x00-\x7f]{30})[^\w\s\x00-\x7f]+")
 # So many are looked at, and so many numbers lie between two.
 _MOST_PAIRS, _LONGEST_SPAN = 8, 100
 # Whoever writes more words than these with capitals alone means nothing by them.
@@ -103,7 +105,7 @@ def names_another(text: str, numbers: Pairs, paired: Pairs) -> bool:
     if not numbers and not paired:
         return False
     if not text.isascii():
-        text = unicodedata.normalize("NFC", _WIDE.sub(_narrow, text))
+        text = unicodedata.normalize("NFC", _WIDE.sub(_narrow, _SIGNS.sub(r"\1", text)))
     behind = _numbers_behind(text)
     # Of "firmware 1.42 is fine, 1.43 is not" the second number is of the same name.
     held = frozenset(_numbers_in(text)) if paired else frozenset()

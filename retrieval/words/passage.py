@@ -7,7 +7,7 @@ import unicodedata
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
-from memory.texts.scripts import as_indexed, end_of_letter, places_indexed, words
+from memory.texts.scripts import as_indexed, end_of_letter, normal, places_indexed, words
 from retrieval.words import tokens
 from retrieval.words.about import says_little
 from retrieval.words.answers import signed, unsigned
@@ -33,7 +33,7 @@ ELLIPSIS = "…"
 
 def without_marks(word: str) -> str:
     """Return a word without its accents; one of nothing else as it is."""
-    return "".join(each for each in unicodedata.normalize("NFKD", word) if not unicodedata.combining(each)) or word
+    return "".join(each for each in normal("NFKD", word) if not unicodedata.combining(each)) or word
 
 
 def stem(word: str) -> str:

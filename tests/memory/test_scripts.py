@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import time
 import unicodedata
 from itertools import groupby, pairwise
 
 import pytest
 from sqlalchemy import text
 
-from memory.texts.scripts import as_indexed, places_indexed
+from memory.texts.caseless import caseless
+from memory.texts.fingerprints import folded, normalise
+from memory.texts.scripts import MOST_MARKS, as_indexed, normal, places_indexed
 
 SAID = {
     "cafe\u0301 Mu\u0308ller": "café Müller",
@@ -57,6 +60,30 @@ def test_places_lead_back_to_what_was_written(said, form):
         "".join(sign for sign, _ in letter)
         for _, letter in groupby(zip(form, places, strict=False), lambda each: each[1])
     ]
+
+
+# A megabyte of marks of two kinds would take each of these a quarter of an hour. The last is none, and made of two.
+PILED = "a" + 30_000 * "\u0301" + 30_000 * "\u0316" + "a" + 10_000 * "\u0f73"
+READ = "\u00e1" + (MOST_MARKS - 1) * "\u0301" + "a" + MOST_MARKS * "\u0f71"
+
+
+@pytest.mark.parametrize("made", [as_indexed, normalise, folded, caseless])
+def test_marks_without_number_are_ordered_in_no_time(made):
+    began = time.process_time()
+    assert made(PILED).rstrip("\u0f72") == READ
+    assert time.process_time() - began < 2
+
+
+def test_the_database_orders_no_marks_without_number_either(owner):
+    with owner.connect() as connection:
+        began = time.monotonic()
+        assert connection.scalar(text("SELECT one_form(:said)"), {"said": PILED}) == as_indexed(PILED)
+        assert time.monotonic() - began < 5
+
+
+def test_a_letter_keeps_all_marks_that_anybody_reads():
+    said = "a" + MOST_MARKS // 2 * "\u0301\u0316"
+    assert normal("NFC", said) == unicodedata.normalize("NFC", said)
 
 
 # Each alone takes the database's own parser from ten seconds to a minute.

@@ -348,6 +348,13 @@ def test_a_long_text_of_nothing_but_numbers_is_soon_told_from_what_is_asked_for(
     assert thread_time() - start < 2, "where all that stands before each is looked at it takes ten seconds"
 
 
+def test_a_long_text_of_nothing_but_accents_is_soon_told_from_what_is_asked_for() -> None:
+    found = of("Who joins sprint 143?", {"sprint": 1.0})
+    start = thread_time()
+    assert found.names_another("sprint 1 a" + 16_000 * "\u0301" + 16_000 * "\u0316")
+    assert thread_time() - start < 1, "where all of them are brought in order it takes three seconds"
+
+
 def test_a_long_text_of_nothing_but_spans_is_soon_told_from_what_is_asked_for() -> None:
     found = of("Who joins sprint 143?", {"sprint": 1.0})
     start = thread_time()
