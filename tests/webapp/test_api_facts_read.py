@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from time import monotonic
 from uuid import UUID
 
 import pytest
@@ -42,6 +43,15 @@ def test_of_many_facts_of_one_those_that_the_question_asks_for_come_first(agent)
     found = agent.tool("fact_search", query="In which town do I live?", limit=2).json
     assert [each["object"] for each in found["facts"]] == ["Bern", f"number {MOST_FACTS - 1}"]
     assert found["more"] is True
+
+
+@pytest.mark.parametrize("sign", ["~/", "a_", "<!-- "])
+def test_facts_are_soon_found_by_a_question_that_is_no_sentence(agent, sign):
+    stated(agent, sign * 20, predicate="says")
+    began = monotonic()
+    both = recall(agent, f"Robin {sign * 15_000}", facts=True)
+    assert (both["facts"], both["error"]) == (1, False)
+    assert monotonic() - began < 4
 
 
 def test_facts_of_another_space_stand_in_no_block(agent, ada):

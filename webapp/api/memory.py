@@ -15,6 +15,7 @@ from memory.redaction.fact_texts import sentence
 from memory.spaces import incognito
 from memory.spaces.spaces import update_space
 from memory.spaces.themes import create_theme, describe_theme, get_theme, list_themes, page_themes
+from retrieval.query import MAX_QUERY
 from retrieval.shown.budget import Fitted
 from retrieval.shown.context import Known, assemble
 from retrieval.words.tokens import count
@@ -223,7 +224,8 @@ def told_in_prompt(slug: str | None) -> dict[str, Any]:
 
 def _facts_of(question: str, space: str | None) -> list[Known]:
     """Return what is true now of whom and what a question names, in the space that it is asked in."""
-    found = recall_facts(space_for(space).slug, FactFilters(naming=question, at=utc_now()), most=MOST_FACTS)
+    filters = FactFilters(naming=question[:MAX_QUERY], at=utc_now())
+    found = recall_facts(space_for(space).slug, filters, most=MOST_FACTS)
     return [Known(fact.id, sentence(fact), fact.valid_from, extracted=fact.extracted) for fact, _ in found.facts]
 
 
