@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from http import HTTPStatus
 from time import monotonic
 from typing import Any
 from uuid import UUID
 
-from flask import request
+from flask import abort, request
 
 from memory.conversations import conversations
 from memory.conversations.conversations import Deletion
@@ -27,6 +28,7 @@ from retrieval.words.tokens import count
 from tasks.embedding import nudge
 from webapp.api.conversation_schemas import StreamHead, appended_json, conversation_json, merged_json
 from webapp.context import credential, request_id, runtime, session, utc_now
+from webapp.errors import problem
 from webapp.guards import bearer_required
 from webapp.operations import (
     NOTHING_RECALLED,
@@ -38,11 +40,13 @@ from webapp.operations import (
     space_at,
     space_for,
 )
+from webapp.outside import STREAMS
 from webapp.streams import Streamed, patience, read_stream
 from webapp.tools import TOOLS
 
 # Whoever waits for a page sees no progress, and proxies wait for a minute.
 BRINGING_SECONDS = 20.0
+_BUSY = "as many messages stream in as may at once, and nothing was stored: send it whole, or again in a moment"
 
 
 def visible_thread(conversation_id: UUID) -> Thread:
@@ -168,11 +172,15 @@ def bring_chats(chats: Sequence[Chat], space: str | None) -> Counter[str]:
 def receive_message(conversation_id: UUID) -> dict[str, Any]:
     """Store the message that streams in, whole or as far as it came; 401 if the token was closed meanwhile.
 
-    No transaction is open while it comes, which may take minutes.
+    No transaction is open while it comes, which may take minutes; 503 while as many come as may at once.
     """
     refuse_in_incognito(visible_thread(conversation_id).conversation.space_id)
     session().commit()
-    with patience(request.environ):
+    with STREAMS.one() as is_mine, patience(request.environ):
+        if not is_mine:
+            refusal = problem(HTTPStatus.SERVICE_UNAVAILABLE, _BUSY)
+            refusal.headers["Retry-After"] = "5"
+            abort(refusal)
         streamed = read_stream(request.stream)
     # Asked again: whoever holds a stream open must not write with it after the token was revoked or has expired.
     bearer_required()

@@ -27,3 +27,5 @@ class Slots:
 # A quarter of `webapp.cli.web.THREADS`, each: an endpoint that takes its time, of whomever, holds no more of them.
 TRIALS = Slots(4)
 SUMMARIES = Slots(4)
+# Half of them: a reply that streams in has pauses, of five minutes at most, and nobody knows when it ends.
+STREAMS = Slots(8)

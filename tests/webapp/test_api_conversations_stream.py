@@ -8,6 +8,7 @@ import json
 import socket
 import threading
 import time
+from contextlib import ExitStack
 
 import pytest
 from api_agent import fields, rows
@@ -15,6 +16,7 @@ from api_talk import Talk
 from gunicorn_server import serving
 from werkzeug.serving import make_server
 
+from webapp.outside import STREAMS
 from webapp.streams import BLOCK, patience, read_stream
 
 
@@ -41,6 +43,16 @@ def send(talk, body):
 
 def shown(talk):
     return [(m["content"], m["partial"]) for m in talk.messages()]
+
+
+def test_streams_leave_threads_to_everybody_else(talk):
+    with ExitStack() as others:
+        while others.enter_context(STREAMS.one()):
+            pass
+        refused = send(talk, lines(HEAD, *pieces(REPLY), {"done": True}))
+        assert (refused.status_code, refused.headers["Retry-After"], shown(talk)) == (503, "5", [])
+        assert "nothing was stored" in refused.json["detail"]
+    assert send(talk, lines(HEAD, *pieces(REPLY), {"done": True})).status_code == 201
 
 
 # --- what comes -------------------------------------------------------------------------------------------------------

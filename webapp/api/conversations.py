@@ -193,7 +193,8 @@ def stream(path: ConversationPath) -> Response:
 
     What comes is one message, stored when the last line has come. A stream that ends before is stored as far as it
     came, as `partial`; sent again with the same `client_id`, the whole message takes its place. Blank lines say
-    nothing and keep the connection open, which is given up after five silent minutes.
+    nothing and keep the connection open, which is given up after five silent minutes. While many stream in, others are
+    refused with 503; a message that is whole is taken all the same, as one of a list.
     """
     return _stored(receive_message(path.conversation_id))
 
