@@ -7,7 +7,7 @@ from uuid import UUID
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from memory.accounts.accounts import is_password
+from memory.accounts.accounts import in_one_form, is_password
 from memory.models import User
 
 EMAIL = "robin@example.com"
@@ -16,7 +16,7 @@ PASSWORD = "commonplace-demo"  # noqa: S105 - printed on every start, and accept
 
 def is_demo(email: str, password: str) -> bool:
     """Tell whether somebody logs in by what everybody knows."""
-    return (email.strip().lower(), password) == (EMAIL, PASSWORD)
+    return (email.strip().lower(), in_one_form(password)) == (EMAIL, PASSWORD)
 
 
 def known_admin(session: Session) -> UUID | None:

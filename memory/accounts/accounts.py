@@ -81,7 +81,7 @@ def create_user(
         raise InvalidError("email", "must be an e-mail address")
     _check_new(password)
     named = {"email": email, "display_name": display_name or email.partition("@")[0]}
-    row = {**named, "role": role, "password_hash": _hasher.hash(_in_one_form(password)), "created_at": now}
+    row = {**named, "role": role, "password_hash": _hasher.hash(in_one_form(password)), "created_at": now}
     # Somebody may be adding the same one at this moment, and is waited for.
     added = insert(User).values(row).on_conflict_do_nothing().returning(User)
     user = session.scalars(added).one_or_none()
@@ -94,7 +94,7 @@ def create_user(
 
 
 def _check_new(password: str) -> None:
-    if len(_in_one_form(password)) < SHORTEST_PASSWORD:
+    if len(in_one_form(password)) < SHORTEST_PASSWORD:
         raise InvalidError("password", f"must be at least {SHORTEST_PASSWORD} characters")
 
 
@@ -116,7 +116,7 @@ def set_password(session: Session, user_id: UUID, new: str, *, now: datetime, ac
     It ends every browser session of the user. Raises `InvalidError` on `password` when it is too short.
     """
     _check_new(new)
-    session.get_one(User, user_id).password_hash = _hasher.hash(_in_one_form(new))
+    session.get_one(User, user_id).password_hash = _hasher.hash(in_one_form(new))
     record(session, user_id, "user.password_changed", actor=actor, now=now, subject_id=user_id)
     session.flush()
 
@@ -135,13 +135,13 @@ def check_password(session: Session, email: str, password: str) -> UUID | None:
 
 def _fits(password_hash: str, password: str) -> bool:
     # As earlier versions hashed it, too: as it was typed.
-    for typed in dict.fromkeys((_in_one_form(password), password)):
+    for typed in dict.fromkeys((in_one_form(password), password)):
         with suppress(VerificationError, InvalidHashError):
             return _hasher.verify(password_hash, typed)
     return False
 
 
-def _in_one_form(password: str) -> str:
+def in_one_form(password: str) -> str:
     """Return a password in NFKC: one keyboard types a letter with its accent as one character, another as two."""
     return normal("NFKC", password)
 
