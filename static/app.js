@@ -17,9 +17,6 @@ addEventListener("keydown", (event) => {
   form.requestSubmit();
 });
 
-/* A new page's notice is announced. */
-setTimeout(() => (htmx.find("#flash").innerHTML += ""), 500);
-
 /* Back asks anew for a page that answered a form. */
 history.replaceState(history.state, "");
 
@@ -41,11 +38,13 @@ addEventListener("click", (event) => {
   dispatchEvent(new Event("resize"));
 });
 
-/* Moments in the reader's zone. */
-addEventListener("htmx:load", ({ detail }) => {
-  for (const time of detail.elt.querySelectorAll("html:not(.zoned) time")) {
+/* Moments in the reader's zone. What is new is told. */
+addEventListener("htmx:load", ({ detail: { elt } }) => {
+  for (const time of htmx.findAll(elt, "html:not(.zoned) time")) {
     time.title = new Date(time.dateTime).toLocaleString([], { dateStyle: "full", timeStyle: "long" });
   }
+  const told = htmx.find(elt, "[role=status]");
+  setTimeout(() => told?.append(...told.childNodes), 500);
 });
 
 /* A slider says where it is; what Back brings, what it is based on. */

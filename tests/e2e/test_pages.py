@@ -73,11 +73,11 @@ def test_the_scores_of_a_memory_stay_in_their_column(log_in: LogIn, reader: Any)
             assert not any(bars.evaluate(STICKS_OUT) for bars in page.locator(".bars").all())
 
 
-# What comes into the region for notices once the page is there: what was in it from the first, nobody is told.
+# What comes into a region that is there already: what a region comes with, nobody is told.
 TELLS = """addEventListener("load", () => new MutationObserver((records) => {
-    const added = records.flatMap((each) => [...each.addedNodes]);
-    document.body.dataset.told = added.map((each) => each.textContent).join("");
-}).observe(document.querySelector("[role=status]#flash"), { childList: true }))"""
+    const told = records.filter((each) => each.target.matches("[role=status]") && each.addedNodes.length);
+    if (told.length) document.body.dataset.told = told.at(-1).target.textContent;
+}).observe(document.body, { childList: true, subtree: true }))"""
 
 
 def test_a_notice_that_a_page_comes_with_is_announced(log_in: LogIn, reader: Any) -> None:
@@ -86,6 +86,21 @@ def test_a_notice_that_a_page_comes_with_is_announced(log_in: LogIn, reader: Any
     page.get_by_role("button", name="Set it").click()
     expect(page.locator("#flash .notice")).to_have_text(re.compile(r"\w"))
     expect(page.locator("body")).to_have_attribute("data-told", page.locator("#flash").text_content() or "")
+
+
+def test_what_is_found_or_forgotten_is_announced(log_in: LogIn, reader: Any) -> None:
+    page = log_in(reader, at=None)
+    page.add_init_script(TELLS)
+    page.goto("/memories")
+    told = page.locator("body")
+    page.get_by_label("Words in them").fill("hazelnuts")
+    expect(told).to_have_attribute("data-told", re.compile("1 memory, newest first"))
+    page.get_by_label("Words in them").fill("zebra")
+    expect(told).to_have_attribute("data-told", re.compile("No active memory has these words"))
+    page.get_by_label("Words in them").fill("bakery")
+    page.locator(".entry", has_text="bakery").get_by_role("button", name="Forget").click()
+    expect(told).to_have_attribute("data-told", re.compile("Forgotten. It is gone for good in"))
+    expect(page.get_by_role("button", name="Undo")).to_be_focused()
 
 
 def test_a_search_waits_until_the_question_is_finished(log_in: LogIn, library: Any) -> None:

@@ -87,7 +87,7 @@ def test_the_audit_says_who_did_it(ada, browser, memory):
 
 def test_htmx_gets_the_fragment_alone(browser, memory):
     answer = browser.post(f"/memories/{memory}/let-go", headers=HTMX)
-    assert answer.text.startswith(f'<div class="entry notice"\nid="letting_go-gone-{memory}"')
+    assert answer.text.startswith(f'<div class="entry notice" id="letting_go-gone-{memory}"')
 
 
 def test_the_flash_offers_both_ways(browser, ada):

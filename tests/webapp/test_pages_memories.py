@@ -498,7 +498,7 @@ def test_the_counts_of_the_list_go_along(reader: FlaskClient, ada) -> None:
         headers = {**HTMX, "HX-Current-URL": f"http://localhost{at}"}
         for act, less in (("forget", 1), ("restore", 0)):
             text = " ".join(reader.post(f"/memories/{memory}/{act}", headers=headers).text.split())
-            assert f'hx-swap-oob="true"> {number - less} memor' in text
+            assert f'hx-swap-oob="innerHTML"> {number - less} memor' in text
             assert f'<option value="default" >Default ({3 - less})</option>' in text
             assert ("1 memory forgotten in the last ten minutes" in text) == bool(less)
             assert ('form="bulk"' in text) == (act == "restore")

@@ -224,7 +224,7 @@ def test_the_page_says_that_a_stored_key_can_no_longer_be_read(app, runtime, mon
 def test_the_local_model_is_not_asked(ada, browser):
     stored(ada, "Ada keeps bees on the roof")
     ada.embed()
-    assert serving(browser) == '<div id="providers-serving" role="status" > </div>'
+    assert serving(browser) == '<div id="providers-serving" > </div>'
 
 
 def test_an_older_tab_does_not_overwrite_what_was_set_meanwhile(ada, browser, endpoint):
