@@ -226,6 +226,14 @@ def test_a_full_page_stays_light(reader: FlaskClient, ada) -> None:
     assert len(reader.get("/memories").data) < 60_000
 
 
+def test_what_is_done_to_one_of_many_says_to_which(reader: FlaskClient, ada) -> None:
+    memory, other = stored(ada, TEXT), stored(ada, "The kettle is new.")
+    pages = [reader.get(path).text for path in ("/memories", f"/search?q={TEXT}")]
+    for page in (*pages, reader.post(f"/memories/{memory}/pin", headers=HTMX).text):
+        assert f'id="memories-actions-{memory}" role="group" aria-label="{TEXT}"' in " ".join(page.split())
+    assert f'aria-labelledby="memories-actions-{other}"' in pages[0]
+
+
 def _ago(hours: int):
     return utc_now() - timedelta(hours=hours)
 
@@ -316,7 +324,7 @@ def test_unpinning_undoes_it(reader: FlaskClient, ada) -> None:
 def test_pinning_by_htmx_answers_with_the_changed_actions(reader: FlaskClient, ada) -> None:
     memory = stored(ada, TEXT)
     text = reader.post(f"/memories/{memory}/pin", headers=HTMX).text
-    assert text.startswith(f'<div class="actions" id="memories-actions-{memory}"')
+    assert text.startswith(f'<div class="actions"\nid="memories-actions-{memory}"')
     assert 'aria-pressed="true"' in text
 
 

@@ -319,6 +319,7 @@ def _pinned(memory_id: UUID, *, pinned: bool) -> Response:
     back = _back(_own_page(memory_id))
     shown: dict[str, Any] = {
         "id": entry.memory.id,
+        "memory": entry.memory,
         "pinned": entry.memory.pinned,
         "back": back,
         "place": place_before(),
