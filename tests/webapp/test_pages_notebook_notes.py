@@ -205,3 +205,10 @@ def test_a_note_loads_nothing_and_runs_nothing(desk: Desk, text: str) -> None:
     shown = answer.text.partition('class="note"')[2]
     assert "<img" not in shown
     assert 'href="javascript' not in shown
+
+
+def test_headings_of_a_note_are_beneath_that_of_its_notebook(desk: Desk) -> None:
+    desk.run("note", text="# Trip\n\n## Day 1\n\nSintra\n===\n\n###### Tram")
+    page = desk.page()
+    assert re.findall(r"<h(\d)>(.+?)</h\d>", page) == [("2", "Trip"), ("3", "Day 1"), ("2", "Sintra"), ("6", "Tram")]
+    assert page.count("<h1") == 1

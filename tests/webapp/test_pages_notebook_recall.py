@@ -37,6 +37,13 @@ def test_a_recall_shows_why(desk: Desk) -> None:
         assert part in answer.text
 
 
+def test_a_cell_is_told_with_its_buttons_and_a_slider_once(desk: Desk) -> None:
+    desk.run("recall", q="peanuts")
+    page = " ".join(desk.page().split())
+    assert '<header class="cell-head" role="group" aria-label="Recall cell">' in page
+    assert len(re.findall(r"<output [^>]*aria-live=\"off\"", page)) == page.count("<output ") > 0
+
+
 def test_of_a_long_note_a_recall_shows_the_part_that_speaks_of_the_question(desk: Desk) -> None:
     boxes = "A box of letters stands on the shelf. " * 50
     stored(desk.person, f"{boxes}Benedita gave the samovar away. {boxes}")

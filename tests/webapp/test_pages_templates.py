@@ -87,3 +87,8 @@ def test_an_error_is_headed_in_plain_words(app, status, method):
         page = render_template("errors/_error.html", status=status, detail="the loom is away", request_id="1")
     heading = " ".join(page.partition("<h1>")[2].partition("</h1>")[0].split())
     assert heading not in {"", status.phrase}
+
+
+@pytest.mark.parametrize("sheet", sorted((ROOT / "static").glob("*.css")), ids=lambda each: each.name)
+def test_letters_are_as_large_as_the_browser_is_set_to(sheet: Path) -> None:
+    assert not re.search(r"font(-size)?:[^;}]*\dpx", sheet.read_text())
