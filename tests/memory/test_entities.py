@@ -236,7 +236,9 @@ def test_a_name_is_found_by_each_part_that_is_shown(desk, part):
     assert [row[0] for row in listed(desk, q=part)[0]] == ["Lady Gaga"]
 
 
-@pytest.mark.parametrize("cursor", ["x", "WzEsMl0=", "e30=", "WyJhIiwgImIiXQ==", to_cursor(True, UUID(int=1))])
+@pytest.mark.parametrize(
+    "cursor", ["x", "n1", "n1~x", f"nTrue~{'A' * 22}", to_cursor(0.5, UUID(int=1)), to_cursor(1 << 31, UUID(int=1))]
+)
 def test_a_foreign_cursor_is_refused(desk, cursor):
     with pytest.raises(InvalidError, match="cursor"):
         listed(desk, cursor=cursor)

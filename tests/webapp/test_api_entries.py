@@ -511,8 +511,8 @@ def test_filters_combine(agent, shelf):
         ({"cursor": "x"}, "cursor"),
         ({"cursor": "\x00"}, "cursor"),
         ({"cursor": "é"}, "cursor"),
-        ({"cursor": "W10="}, "cursor"),
-        ({"cursor": "WzEsIDJd"}, "cursor"),
+        ({"cursor": "t1"}, "cursor"),
+        ({"cursor": "t1~AAAA"}, "cursor"),
         ({"pined": "true"}, "pined"),
     ],
 )
@@ -608,11 +608,9 @@ def test_answers_are_kept_out_of_caches(agent, memory_id):
     assert agent.get(f"{ENTRIES}/{memory_id}").headers["Cache-Control"] == "no-store"
 
 
-def test_a_deeply_nested_cursor_is_refused(reader):
-    import base64
-
-    cursor = base64.urlsafe_b64encode(json.dumps([]).encode()[:1] * 50_000).decode()
-    assert fields(reader.get(ENTRIES, cursor=cursor)) == ["cursor"]
+def test_a_cursor_of_no_moment_is_refused(reader):
+    for moment in ("9" * 30, "9" * 50_000, "-9999999999999999999", "1.5", "now"):
+        assert fields(reader.get(ENTRIES, cursor=f"t{moment}~{'A' * 22}")) == ["cursor"]
 
 
 @pytest.mark.parametrize(

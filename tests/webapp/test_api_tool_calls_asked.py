@@ -162,7 +162,7 @@ def test_a_bad_filter_is_named(agent, address, query, field):
     assert fields(get(agent, address, **query)) == [field]
 
 
-@pytest.mark.parametrize("cursor", ["x", "WzEsMl0=", "\x00"])
+@pytest.mark.parametrize("cursor", ["x", "t1~x", "\x00"])
 def test_a_bad_cursor_is_named(agent, cursor):
     assert fields(get(agent, CALLS, cursor=cursor)) == ["cursor"]
 
