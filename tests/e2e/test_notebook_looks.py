@@ -103,7 +103,7 @@ def test_a_chart_is_labelled_with_the_days_of_its_table(log_in: LogIn, library: 
 def test_a_chart_without_scripts_is_its_table(log_in: LogIn, library: Any) -> None:
     page = log_in(library, at=None, java_script_enabled=False)
     cell = new_cell(page, "Chart")
-    cell.get_by_label("Chart").select_option("backlog")
+    cell.get_by_label("Chart", exact=True).select_option("backlog")
     cell.get_by_role("button", name="Run").click()
     expect(cell.locator("table")).to_contain_text("ready")
 
