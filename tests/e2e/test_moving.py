@@ -56,3 +56,6 @@ def test_what_is_downloaded_comes_into_another_account(
     page.emulate_media(media="print")
     expect(page.locator("#q")).to_be_visible()
     expect(page.get_by_role("button")).to_have_count(0)
+    page.goto("/facts")
+    expect(page.get_by_text("Benedita").first).to_be_visible()
+    expect(page.get_by_role("button")).to_have_count(0)

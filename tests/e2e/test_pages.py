@@ -310,6 +310,10 @@ def test_what_is_chosen_is_seen_in_the_colours_of_the_system(log_in: LogIn, libr
             for each in (chosen, other)
         )
         assert seen != unseen, chosen
+    # Who asks for more contrast has nothing fainter than ink.
+    page.emulate_media(forced_colors="none", contrast="more")
+    inks = (each.evaluate("(each) => getComputedStyle(each).color") for each in page.locator("body, .bottom").all())
+    assert len(set(inks)) == 1
 
 
 def _paper(page: Page) -> str:
