@@ -13,7 +13,6 @@ import json
 import os
 import sys
 from typing import Any, NoReturn
-from urllib.parse import quote
 
 import httpx
 from mcp import types
@@ -58,12 +57,17 @@ class Tools:
 
     async def called(self, _context: Any, call: types.CallToolRequestParams) -> types.CallToolResult:
         """Return what a tool answers; what it refuses, and a server that is away, is told the model as an error."""
+        params = {"name": call.name, "arguments": call.arguments or {}}
+        message = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}
         try:
-            answer = await self._server.post(f"tools/{quote(call.name, safe='')}", json=call.arguments or {})
-        except httpx.HTTPError as error:
+            answer = (await self._server.post("../mcp", json=message)).json()
+        except (httpx.HTTPError, ValueError) as error:
             # Only the error's name: its text may quote the address or the question.
             return _result(f"Memory is out of reach ({type(error).__name__}): go on without it.", is_error=True)
-        return _result(answer.text, is_error=not answer.is_success)
+        if "result" in answer:
+            return types.CallToolResult.model_validate(answer["result"])
+        # What the protocol takes for an error of the program is one that a model can mend, as the name of a tool.
+        return _result(answer["error"]["message"], is_error=True)
 
 
 def _answer(response: httpx.Response) -> Any:

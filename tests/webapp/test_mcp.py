@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from base64 import b64encode
 from dataclasses import replace
 from datetime import timedelta
@@ -12,14 +13,17 @@ from api_agent import NOBODYS_ID, Agent, add_space, embed, rows
 from recorded_calls import CONVERSATION, SPACE, converse
 from sqlalchemy import text
 
+from retrieval.words.tokens import count
 from tasks.app import configure
 from webapp import ratelimit
 from webapp.context import session
 from webapp.factory import create_app
 from webapp.tools import TOOLS
+from webapp.tools.brief import brief
 
 NEWEST, HANDSHAKE = "2026-07-28", "2025-11-25"
 BEES = "Ada keeps bees on the roof"
+NO_MEMORY = "there is no such memory; it may be forgotten, or the id of something else: search for it"
 META = "io.modelcontextprotocol/"
 NOT_JSON, NO_MESSAGE, NO_METHOD, BAD_PARAMS, OTHER_HEADER, NOT_SPOKEN = -32700, -32600, -32601, -32602, -32020, -32022
 
@@ -180,19 +184,37 @@ def test_a_model_remembers_and_finds(client, ada):
     assert texts(call(client, ada.headers, "memory_search", query="bees")) == [BEES]
 
 
-def test_a_tool_answers_the_same_as_by_its_own_address(client, ada):
+def test_a_model_is_given_in_short_what_a_tool_answers_by_its_own_address(client, ada):
     agent = Agent(client, ada.headers)
-    memory_id = agent.store("Ada keeps bees in Åsa")
-    own = agent.tool("memory_get", item_id=memory_id).text
-    # But for the line's end.
-    assert call(client, ada.headers, "memory_get", item_id=memory_id) == (False, own.removesuffix("\n"))
+    memory_id = agent.store("Ada keeps bees in Åsa", tags=["bees"])
+    own = agent.tool("memory_get", item_id=memory_id).json
+    failed, text = call(client, ada.headers, "memory_get", item_id=memory_id)
+    told = json.loads(text)
+    assert (failed, "Åsa" in text, told["content"]) == (False, True, own["content"])
+    assert {name for name in told if told[name] != own[name]} == {"created_at", "updated_at"}
+    assert own.keys() - told.keys() >= {"text", "simhash", "last_scores", "source_message_id", "possible_updates"}
+
+
+def test_most_of_what_a_model_reads_of_a_search_is_memories(client, ada):
+    agent = Agent(client, ada.headers)
+    kept = [f"The hive number {number} stands on the roof and has honey for the {number}th week" for number in range(9)]
+    for each in kept:
+        agent.store(each)
+    _, text = call(client, ada.headers, "memory_search", query="hive on the roof", min_score=0, token_budget=1000)
+    assert count(text) < 5 * sum(count(each) for each in texts((False, text)))
+    assert len(texts((False, text))) == 9
+
+
+def test_that_nothing_was_found_is_said(client, ada):
+    assert call(client, ada.headers, "memory_list_themes") == (False, '{"themes":[]}')
+    assert call(client, ada.headers, "fact_search") == (False, '{"facts":[],"more":false}')
 
 
 def test_another_users_memories_stay_theirs(client, ada, bob):
     memory_id = Agent(client, ada.headers).store(BEES)
     assert texts(call(client, bob.headers, "memory_search", query=BEES)) == []
     failed, text = call(client, bob.headers, "memory_get", item_id=memory_id)
-    assert (failed, json.loads(text)["status"], BEES in text) == (True, 404, False)
+    assert (failed, text) == (True, NO_MEMORY)
 
 
 def test_what_is_forgotten_is_not_found(client, ada):
@@ -234,18 +256,15 @@ def test_arguments_may_be_left_out(client, ada, arguments):
 )
 def test_what_a_model_can_mend_is_told_it_as_by_the_tools_own_address(client, ada, tool, arguments, status, said):
     failed, text = call(client, ada.headers, tool, **arguments)
-    own = Agent(client, ada.headers).tool(tool, **arguments).json
-    told = json.loads(text)
-    assert (failed, told["status"], said in told["detail"]) == (True, status, True)
-    for each in (told, own):
-        del each["instance"], each["request_id"]
-    assert told == own
+    own = Agent(client, ada.headers).tool(tool, **arguments)
+    assert (failed, own.status_code, said in text) == (True, status, True)
+    assert text == own.json["detail"]
 
 
 def test_what_a_token_may_not_do_is_told_the_model_and_recorded(client, ada):
     failed, text = call(client, ada.new_token("read"), "memory_add", type="fact", content=BEES)
     said = "the token lacks the scope write, it has read; one with it is made on the page Tokens or by "
-    assert (failed, json.loads(text)["detail"]) == (True, f"{said}commonplace token create")
+    assert (failed, text) == (True, f"{said}commonplace token create")
     assert rows(ada, "SELECT tool, success, arguments FROM tool_calls") == [("memory_add", False, {})]
     assert Agent(client, ada.headers).texts() == []
 
@@ -256,7 +275,8 @@ def test_a_failure_of_ours_is_told_the_model_without_its_words(app, client, ada,
 
     monkeypatch.setitem(TOOLS, "memory_search", replace(TOOLS["memory_search"], run=broken))
     failed, text = call(client, ada.headers, "memory_search", query="bees")
-    assert (failed, json.loads(text)["status"], "secret" in text) == (True, 500, False)
+    assert (failed, "secret" in text) == (True, False)
+    assert re.fullmatch(r"something went wrong on our side; the log has the request id \(request [0-9a-f-]{36}\)", text)
 
 
 def test_a_tool_that_loses_the_database_answers_as_by_its_own_address(client, ada, monkeypatch):
@@ -266,9 +286,11 @@ def test_a_tool_that_loses_the_database_answers_as_by_its_own_address(client, ad
     for tool in ("memory_search", "memory_get"):
         monkeypatch.setitem(TOOLS, tool, replace(TOOLS[tool], run=lost))
     failed, told = call(client, ada.headers, "memory_search", query="bees")
-    assert (failed, json.loads(told)) == (False, Agent(client, ada.headers).tool("memory_search", query="bees").json)
+    own = Agent(client, ada.headers).tool("memory_search", query="bees").json
+    assert (failed, json.loads(told)) == (False, brief(own))
+    assert (own["error"], own["degraded"]) == (True, ["database"])
     failed, told = call(client, ada.headers, "memory_get", item_id=NOBODYS_ID)
-    assert (failed, json.loads(told)["status"]) == (True, 503)
+    assert (failed, told.split("; ")[0], " (request " in told) == (True, "the database does not answer", True)
 
 
 def test_a_call_is_recorded_as_any_other(client, ada):
@@ -316,8 +338,8 @@ def test_searches_of_all_ways_are_counted_together(runtime, ada, monkeypatch):
     agent.tool("memory_search", query="honey")
     asked = message("tools/call", {"name": "memory_search", "arguments": {"query": "bees"}})
     first, second = (send(client, ada.headers, asked) for _ in range(2))
-    degraded = [json.loads(result(each)["content"][0]["text"])["degraded"] for each in (first, second)]
-    assert degraded == [[], ["rate_limited"]]
+    degraded = [json.loads(result(each)["content"][0]["text"]).get("degraded") for each in (first, second)]
+    assert degraded == [None, ["rate_limited"]]
     assert ["Retry-After" in each.headers for each in (first, second)] == [False, True]
 
 
@@ -551,7 +573,7 @@ def test_a_body_that_is_too_large_is_refused(client, ada):
 
 def test_a_large_body_is_taken(client, ada):
     failed, text = call(client, ada.headers, "memory_add", type="note", content="b" * 70_000)
-    assert (failed, json.loads(text)["status"]) == (True, 422)
+    assert (failed, text) == (True, "content: must be at most 65536 bytes of UTF-8, not 70000")
 
 
 def test_a_query_is_not_taken(client, ada):

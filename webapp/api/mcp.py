@@ -38,6 +38,7 @@ from webapp.guards import (
 from webapp.recording import place_of_request
 from webapp.this_machine import comes_from_here, names_this_machine
 from webapp.tools import TOOLS
+from webapp.tools.brief import brief
 
 STATELESS = ("2026-07-28",)
 # What is used of them here is alike in all of these.
@@ -319,12 +320,17 @@ def _called(params: dict[str, Any]) -> dict[str, Any]:
 
 
 def _of_tool(answer: Response) -> dict[str, Any]:
-    """Return what a model is given of an answer of `/v1/tools`: its text, also where that says what is wrong."""
-    text = answer.get_data(as_text=True).strip()
-    return {
-        "content": [{"type": "text", "text": text}],
-        "isError": answer.status_code >= HTTPStatus.BAD_REQUEST,
-    }
+    """Return what a model is given of an answer of `/v1/tools`: in short, and of a refusal what is wrong, in words."""
+    failed = answer.status_code >= HTTPStatus.BAD_REQUEST
+    found: Any = answer.json
+    text = _refusal(found) if answer.mimetype == PROBLEM_TYPE else json.dumps(brief(found), separators=(",", ":"))
+    return {"content": [{"type": "text", "text": text}], "isError": failed}
+
+
+def _refusal(found: dict[str, Any]) -> str:
+    # By its id the log says more of what is no fault of the model.
+    ours = found["status"] >= HTTPStatus.INTERNAL_SERVER_ERROR
+    return f"{found['detail']} (request {found['request_id']})" if ours else str(found["detail"])
 
 
 _Method = Callable[[dict[str, Any]], dict[str, Any]]
