@@ -148,6 +148,8 @@ def test_a_model_is_told_how_what_it_adds_replaces_another(agent, bees):
     first = agent.tool("memory_add", type="fact", content="The kiln is booked for 3 March").json["id"]
     added = agent.tool("memory_add", type="fact", content="The kiln is booked for 5 March").json
     assert added["trace"]["possible_update_of"] == [first]
+    told = {"id": first, "content": "The kiln is booked for 3 March", "differs_in": "date"}
+    assert added["possible_updates"] == [told]
     assert CALL.search(TOOLS["memory_add"].description)
     agent.tool("memory_update", item_id=added["id"], supersedes=first)
     assert agent.found("When is the kiln booked?") == ["The kiln is booked for 5 March"]

@@ -52,6 +52,8 @@ def test_what_a_new_text_resembles_cannot_be_read_by_changing_it(agent, weak):
     near = weak.post(ENTRIES, {"text": "The vault opens with 1111"}).json["trace"]["possible_update_of"]
     assert near == [memory_id]
     assert "with 4711" not in weak.post(f"{ENTRIES}/{near[0]}/pin").text
+    added = weak.tool("memory_add", type="fact", content="The vault opens with 2222")
+    assert (memory_id in added.json["trace"]["possible_update_of"], "with 4711" in added.text) == (True, False)
 
 
 def test_who_opens_or_changes_a_conversation_is_told_nothing_that_was_said(agent, weak):

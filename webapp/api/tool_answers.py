@@ -200,6 +200,19 @@ class AddedStatusAnswer(BaseModel):
     embedding: Literal["pending", "ready", "none"] = Field(description=EMBEDDING)
 
 
+class NamedUpdateAnswer(BaseModel):
+    """Another memory that may be an update of this one, or this one of it."""
+
+    id: str
+    differs_in: str
+
+
+class ToldUpdateAnswer(NamedUpdateAnswer):
+    """An older memory that a new one may be an update of, with its text."""
+
+    content: str
+
+
 class AddedAnswer(BaseModel):
     """What `memory_add` answers."""
 
@@ -207,6 +220,9 @@ class AddedAnswer(BaseModel):
     status: AddedStatusAnswer
     trace: TraceAnswer
     reason: str | None = Field(None, description="Why it was refused; left out otherwise.")
+    possible_updates: list[ToldUpdateAnswer] | None = Field(
+        None, description="What it may be an update of; left out where there is nothing, or the token may not read."
+    )
 
 
 class ReadAnswer(EntryAnswer):
@@ -217,13 +233,6 @@ class ReadAnswer(EntryAnswer):
 
 class UpdatedAnswer(RootModel[ReadAnswer | UnreadEntryAnswer]):
     """What `memory_update` answers; to a token without the scope `read` the id and version alone."""
-
-
-class NamedUpdateAnswer(BaseModel):
-    """Another memory that may be an update of this one, or this one of it."""
-
-    id: str
-    differs_in: str
 
 
 class GotAnswer(ReadAnswer):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Annotated, Any, Literal
 from uuid import UUID
@@ -244,9 +244,21 @@ def _add(arguments: AddArguments) -> ToolResult:
     answer = {"id": shown["id"], "status": status, "trace": shown["trace"]}
     if outcome.refusal:
         answer["reason"] = outcome.refusal
+    if outcome.id and outcome.trace.possible_update_of and may_read():
+        answer["possible_updates"] = _updated_by(outcome.id, outcome.trace.possible_update_of)
     affected = (shown["id"],) if shown["id"] else ()
     # A refused text is not to be found in the journal either.
     return ToolResult(answer, status, affected, private=outcome.outcome == "refused", status=STATUS[outcome.outcome])
+
+
+def _updated_by(memory_id: UUID, older: Sequence[UUID]) -> list[dict[str, str]]:
+    """Return what a new memory may be an update of, with its text: a model that has no more than ids asks again."""
+    links = possible_updates(session(), credential().user_id, memory_id)
+    return [
+        {"id": str(memory.id), "differs_in": link.differs_in, "content": memory.text}
+        for link, memory in links
+        if memory.id in older
+    ]
 
 
 def _get(arguments: ItemArguments) -> ToolResult:
@@ -291,7 +303,8 @@ MEMORY_TOOLS = (
     Tool(
         "memory_search",
         "Search the user's long-term memory by words and by meaning. Use it before answering anything that may "
-        "depend on who the user is, what they prefer or what was said before.",
+        "depend on who the user is, what they prefer or what was said before, and to find the id of what is to be "
+        "corrected or forgotten.",
         SearchArguments,
         "read",
         _search,
@@ -300,16 +313,30 @@ MEMORY_TOOLS = (
     ),
     Tool(
         "memory_add",
-        "Remember one self-contained statement about the user or their work. Repeats are merged. Where the answer "
-        "names an older one in possible_update_of that this replaces, call memory_update with this id and that as "
-        "supersedes.",
+        "Remember one self-contained statement about the user or their work that will matter in later conversations: "
+        "a preference, a decision, a correction, or what they ask to be remembered. Never a password or key, what "
+        "matters only now, or what a search has just answered. Repeats are merged. Where the answer has an older one "
+        "in possible_updates that this replaces, call memory_update with this id and that as supersedes.",
         AddArguments,
         "write",
         _add,
         always=True,
     ),
-    Tool("memory_get", "Read one memory in full.", ItemArguments, "read", _get),
-    Tool("memory_update", "Correct a memory, or mark what it supersedes.", UpdateArguments, "write", _update),
+    Tool(
+        "memory_get",
+        "Read one memory in full, by its id; a search may have cut a long one.",
+        ItemArguments,
+        "read",
+        _get,
+    ),
+    Tool(
+        "memory_update",
+        "Correct a memory that is wrong or out of date, in place of adding another: what it said before is kept as a "
+        "version. Or mark what it supersedes.",
+        UpdateArguments,
+        "write",
+        _update,
+    ),
     Tool("memory_delete", "Forget a memory for good, when the user asks to.", ItemArguments, "forget", _delete),
     Tool(
         "memory_list_themes",
@@ -320,8 +347,9 @@ MEMORY_TOOLS = (
     ),
     Tool(
         "query_memory",
-        "Retrieve relevant memories from the user's past conversations and stored context. Use it when the "
-        "question may relate to something discussed before, or when knowing the user would improve the answer.",
+        "Retrieve what the user's long-term memory has for a question: memory_search in short, with who said it and "
+        "when. Use it when the question may relate to something discussed before, or when knowing the user would "
+        "improve the answer.",
         QueryArguments,
         "read",
         _query_memory,
