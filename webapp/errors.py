@@ -64,6 +64,8 @@ _STATUS: dict[type[DomainError], HTTPStatus] = {
     RefusedError: HTTPStatus.CONFLICT,
 }
 
+# So many fields are told to be wrong: each value of a body may be, and the answer would be many times as long.
+MOST_TOLD = 100
 # After so long anybody may ask again, however slowly a request came in.
 _LONGEST_PAUSE = 300  # seconds
 
@@ -124,7 +126,7 @@ def _back() -> str:
 
 
 def field_errors(error: ValidationError, schema: type[BaseModel] | None) -> list[dict[str, str]]:
-    """Return pydantic's findings as {field, message}, the field as a dotted path.
+    """Return the first of pydantic's findings as {field, message}, the field as a dotted path.
 
     With an unknown one all are told that there are by the schema: a model that calls a tool sees nothing but this.
     """
@@ -133,7 +135,7 @@ def field_errors(error: ValidationError, schema: type[BaseModel] | None) -> list
             "field": ".".join(str(part) for part in found["loc"]) or "body",
             "message": _message(found, fields_beside(schema, found["loc"])),
         }
-        for found in error.errors(include_url=False)
+        for found in error.errors(include_url=False)[:MOST_TOLD]
     ]
 
 

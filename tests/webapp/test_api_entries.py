@@ -16,6 +16,7 @@ from pages_browser import stored
 from memory.accounts.accounts import revoke_token
 from memory.clock import utc_now
 from memory.cursors import to_cursor
+from webapp.errors import MOST_TOLD
 from webapp.factory import LARGEST_BODY
 from webapp.guards import LARGEST_SINGLE
 from webapp.pages.headers import HEADERS
@@ -591,6 +592,12 @@ def test_an_address_with_slashes_too_many_leads_to_what_is_meant(reader):
     assert urlsplit(response.location)[2:4] == ("/v1/tools/memory_search", "a=b")
     # As every answer has.
     assert HEADERS.items() <= dict(response.headers).items()
+
+
+def test_an_answer_is_not_many_times_as_long_as_what_is_wrong(reader):
+    refused = reader.post(ENTRIES, {"text": "Ada keeps bees", "tags": [[]] * 100_000})
+    assert (refused.status_code, [each["field"] for each in refused.json["errors"][:2]]) == (422, ["tags.0", "tags.1"])
+    assert len(refused.json["errors"]) == MOST_TOLD
 
 
 def test_a_wrong_method_names_the_right_ones(reader):
