@@ -61,13 +61,13 @@ class Tools:
         message = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}
         try:
             answer = (await self._server.post("../mcp", json=message)).json()
-        except (httpx.HTTPError, ValueError) as error:
+            if "result" in answer:
+                return types.CallToolResult.model_validate(answer["result"])
+            # What the protocol takes for an error of the program is one that a model can mend, as the name of a tool.
+            return _result(answer["error"]["message"], is_error=True)
+        except (httpx.HTTPError, ValueError, LookupError, TypeError) as error:
             # Only the error's name: its text may quote the address or the question.
             return _result(f"Memory is out of reach ({type(error).__name__}): go on without it.", is_error=True)
-        if "result" in answer:
-            return types.CallToolResult.model_validate(answer["result"])
-        # What the protocol takes for an error of the program is one that a model can mend, as the name of a tool.
-        return _result(answer["error"]["message"], is_error=True)
 
 
 def _answer(response: httpx.Response) -> Any:

@@ -276,6 +276,9 @@ def another_service(told: bytes) -> Iterator[str]:
             self.end_headers()
             self.wfile.write(told)
 
+        def do_POST(self) -> None:
+            self.do_GET()
+
     with HTTPServer(("127.0.0.1", 0), Page) as server:
         threading.Thread(target=server.serve_forever).start()
         yield f"http://127.0.0.1:{server.server_port}"
@@ -299,3 +302,11 @@ def test_a_token_that_opens_nothing_ends_it(base_url):
     command = [sys.executable, FOLDER / "mcp_server.py", base_url]
     done = subprocess.run(command, env={"TOKEN": "cp_no"}, stdin=subprocess.DEVNULL, capture_output=True, check=False)
     assert (done.returncode, b"401" in done.stderr, b"cp_no" in done.stderr) == (1, True, False)
+
+
+@pytest.mark.parametrize("told", [b'{"prompt": "There is a memory."}'])
+def test_what_is_no_answer_of_a_tool_is_told_the_model_as_an_error(another_service):
+    assert call(another_service, "cp_x", "memory_search", query=PREFERENCE) == (
+        True,
+        "Memory is out of reach (KeyError): go on without it.",
+    )
