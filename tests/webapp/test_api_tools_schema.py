@@ -33,6 +33,11 @@ def test_every_argument_says_what_it_is(tool, name, field):
     assert field.get("description")
 
 
+@pytest.mark.parametrize("name", ["memory_search", "episode_search"])
+def test_a_model_is_told_how_to_see_what_a_search_withheld(name):
+    assert "`withheld`" in TOOLS[name].describe("mcp")["inputSchema"]["properties"]["min_score"]["description"]
+
+
 @pytest.mark.parametrize("tool", TOOLS.values(), ids=lambda tool: tool.name)
 def test_a_schema_has_nothing_that_tells_a_model_nothing(tool):
     schema = tool.describe("mcp")["inputSchema"]

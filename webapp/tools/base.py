@@ -17,7 +17,7 @@ from webapp.tools.schema import schema_of, strict
 
 LEAST_EVIDENCE = (
     "Evidence that a hit needs, 0 to 1: of words, of meaning, or that it reads like an answer. "
-    "With 0 the nearest come, whatever they are about."
+    "With 0 the nearest come, whatever they are about, and what an answer counts as `withheld`."
 )
 
 _AS_SET = "default: what the server is set to, usually"
