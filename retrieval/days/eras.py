@@ -35,6 +35,7 @@ _WANTS = re.compile(r"\b(?:wh(?:at|ich|o(?:se|m)?|ere|en|y)|how)\b", re.IGNORECA
 # How a note says it that was written while it was so.
 _THEN = ((r"\bwas\b", "is"), (r"\bwere\b", "are"), (r"\bdid(?=\s+(?:i|we|you|they)\b)", "do"), (r"\bdid\b", "does"))
 _WRITTEN_THEN = [(re.compile(was, re.IGNORECASE), then) for was, then in _THEN]
+_WORD = re.compile(r"\w+")
 _TELLS_PAST = re.compile(
     r"\b(?:old|former(?:ly)?|previous(?:ly)?|earlier|until|before|used to|no longer|instead|from\b.{0,60}\bto)\b",
     re.IGNORECASE,
@@ -78,7 +79,8 @@ def as_asked_then(question: str) -> str:
         question = pattern.sub(lambda found: found.groupdict().get("whose") or "", question)
     for was, then in _WRITTEN_THEN:
         question = was.sub(then, question)
-    return re.sub(r"\s+(?=\W*$)", "", question)
+    said = max((word.end() for word in _WORD.finditer(question)), default=0)
+    return question[:said] + "".join(question[said:].split())
 
 
 def tells_the_past(text: str) -> bool:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from calendar import monthrange
 from collections.abc import Collection, Iterator, Sequence
 from datetime import date, datetime, timedelta, tzinfo
-from itertools import chain, groupby, pairwise
+from itertools import accumulate, chain, groupby, pairwise
 from typing import NamedTuple
 
 from retrieval.days import weekdays
@@ -238,18 +239,19 @@ def told_in(text: str) -> Iterator[Told]:
     [(None, 12, [24, 25, 26, 27, 28, 29, 30, 31]), (None, 1, [1, 2]), (2026, 12, [3])]
     """
     found = sorted(chain(_in_digits(text), _in_words(text), _in_words_abroad(text)), key=lambda each: each.start)
+    starts, ends = [each.start for each in found], [*accumulate((each.end for each in found), max, initial=0)]
     for year in YEAR.finditer(text):
-        if not any(each.start <= year.start() < each.end for each in found):
+        if ends[bisect_right(starts, year.start())] <= year.start():
             yield Told(*year.span(), int(year[1]))
     # With slashes two days may be meant, and of a range of these nobody knows how long it is.
-    dates, ends = [[*those] for _, those in groupby(found, key=lambda each: each.start)], set[int]()
+    dates, ranges = [[*those] for _, those in groupby(found, key=lambda each: each.start)], set[int]()
     for ones, others in pairwise(dates):
         if len(ones) == len(others) == 1 and _is_range(text, ones[0], others[0]):
             between = [*_from_to(ones[0], others[0])]
             yield from between
-            ends.update(each.start for each in (ones[0], others[0]) if between)
+            ranges.update(each.start for each in (ones[0], others[0]) if between)
     # The two ends of a range were given with it, and have its year.
-    yield from (each for each in found if each.start not in ends)
+    yield from (each for each in found if each.start not in ranges)
 
 
 def _is_range(text: str, one: Told, other: Told) -> bool:

@@ -38,7 +38,11 @@ _SMOOTHING = 10
 _ROLE_WEIGHT = {"user": 1.0, "assistant": 0.9}
 
 _CODE = re.compile(r"```.*?(?:```|\Z)", re.DOTALL)
-_END = re.compile(r"(?<=[.!?…])[\"')\]”’]*+\s++(?![a-z])|(?<=[。！？؟۔।॥።။។։])|\s*\n\s*")  # noqa: RUF001 - they are what is meant
+_END = re.compile(
+    r"(?<=[.!?…])[\"')\]”’]*+\s++(?![a-z])|(?<=[。！？؟۔।॥።။។։])"  # noqa: RUF001 - they are what is meant
+    # From the first space alone: a megabyte of them would be gone through from each.
+    r"|(?<!\s)[^\S\n]*+\n\s*+"
+)
 _WORD = re.compile(r"[^\W_]{2,}")
 _NAMED = re.compile(r"(?<=[\w,;:] )[A-Z][a-z]+|\b[A-Z]{2,}\b|\d")
 _COMMON = frozenset(

@@ -134,6 +134,13 @@ def test_a_thousand_sentences_are_ranked_at_once() -> None:
     assert time.process_time() - began < 0.5
 
 
+def test_a_message_of_blanks_is_gone_through_once() -> None:
+    began = time.process_time()
+    [found] = texts("The kiln is very hot" + "\t " * 50_000 + "today")
+    assert found.startswith("The kiln is very hot")
+    assert time.process_time() - began < 2
+
+
 def test_a_message_without_blanks_is_cut_into_its_sentences() -> None:
     assert texts("来週は京都に出張します。はい。宿は清水寺の近くに取りました。") == [
         "来週は京都に出張します。",
