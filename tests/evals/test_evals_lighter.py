@@ -2,39 +2,58 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 import pytest
-import torch
 
-from evals import lighter
 from evals.blocks import FOLDER, Block, read_file
 from evals.lessons import Lessons
-from evals.narrower import HEADS, INNER, errors, leave_out, plan, sizes_of, without
-from evals.reader import Learner, save
 from retrieval.reading.model import WEIGHTS
 from retrieval.reading.reading import Reader
 
+# What loads torch is imported where it is used: every process of the tests reads this file, and one of them runs it.
+if TYPE_CHECKING:
+    from torch import Tensor
+
 FIRST = FOLDER / "01.txt"
-EVEN = torch.ones(3).double()
 
 
-def inputs(seed: int, rows: int, columns: int) -> torch.Tensor:
+@pytest.fixture(scope="module")
+def even() -> Tensor:
+    """A weight of each of three outputs: none counts more than another."""
+    import torch
+
+    return torch.ones(3).double()
+
+
+def inputs(seed: int, rows: int, columns: int) -> Tensor:
+    import torch
+
     return torch.randn(rows, columns, generator=torch.Generator().manual_seed(seed))
 
 
-def test_what_the_others_say_as_well_goes_at_no_loss():
+def test_what_the_others_say_as_well_goes_at_no_loss(even):
+    import torch
+
+    from evals.narrower import without
+
     told = inputs(1, 400, 5)
     # The last three are sums of the first five.
     seen = torch.cat([told, told @ inputs(2, 5, 3)], dim=1)
     weight = inputs(3, 3, 8)
-    [(_, kept, left)] = without(seen.T @ seen, weight, EVEN, [5])
+    [(_, kept, left)] = without(seen.T @ seen, weight, even, [5])
     assert len(kept) == 5
     assert torch.allclose(seen[:, kept] @ left.T, seen @ weight.T, atol=0.05)
 
 
-def test_the_input_that_costs_least_is_left_out():
+def test_the_input_that_costs_least_is_left_out(even):
+    import torch
+
+    from evals.narrower import without
+
     seen, weight = inputs(4, 300, 6), inputs(5, 3, 6)
-    [(_, kept, left)] = without(seen.T @ seen, weight, EVEN, [5])
+    [(_, kept, left)] = without(seen.T @ seen, weight, even, [5])
     wanted = seen @ weight.T
 
     def loss_without(place: int) -> float:
@@ -47,21 +66,31 @@ def test_the_input_that_costs_least_is_left_out():
 
 
 def test_what_feeds_only_an_output_that_does_not_count_goes_first():
+    import torch
+
+    from evals.narrower import without
+
     seen, weight = inputs(6, 300, 4), torch.zeros(3, 4)
     weight[0, :3], weight[2, 3] = 1.0, 100.0
     [(_, kept, _)] = without(seen.T @ seen, weight, torch.tensor([1.0, 1.0, 0.0]).double(), [3])
     assert kept.tolist() == [0, 1, 2]
 
 
-def test_neighbours_of_a_group_go_together():
+def test_neighbours_of_a_group_go_together(even):
+    import torch
+
+    from evals.narrower import without
+
     seen, weight = inputs(7, 300, 8), torch.full((3, 8), 0.01)
     weight[:, 1], weight[:, 6] = 5.0, 3.0
-    [(_, kept, left)] = without(seen.T @ seen, weight, EVEN, [2], group=2)
+    [(_, kept, left)] = without(seen.T @ seen, weight, even, [2], group=2)
     assert kept.tolist() == [0, 1, 6, 7]
     assert left.shape == (3, 4)
 
 
 def test_questions_are_read_with_the_notes_that_are_most_like_them():
+    from evals import lighter
+
     hens = {f"n{number}": f"Pia has {number} hens" for number in range(12)}
     pia = Block("Pia", {**hens, "n12": "The ferry is late"}, [("How many hens does Pia have?", ())])
     omar = Block("Omar", {"n1": "Omar is a baker"}, [("What is his job?", ("n1",)), ("How old is he?", ())])
@@ -71,26 +100,37 @@ def test_questions_are_read_with_the_notes_that_are_most_like_them():
     assert len({text for _, text in pairs[:8]} & set(hens.values())) == 8
 
 
-def test_less_is_what_is_left_of_more():
+def test_less_is_what_is_left_of_more(even):
+    from evals.narrower import without
+
     seen, weight = inputs(8, 300, 12), inputs(9, 3, 12)
-    found = list(without(seen.T @ seen, weight, EVEN, [2, 9, 5]))
+    found = list(without(seen.T @ seen, weight, even, [2, 9, 5]))
     assert [(level, len(kept)) for level, kept, _ in found] == [(9, 9), (5, 5), (2, 2)]
     assert set(found[2][1].tolist()) < set(found[1][1].tolist()) < set(found[0][1].tolist())
 
 
-SIZES = {(number, name): size for number in range(3) for name, size in ((HEADS, 12), (INNER, 1536))}
+@pytest.fixture
+def whole() -> dict[tuple[int, str], int]:
+    """How wide each part is while nothing of it is left out."""
+    from evals.narrower import HEADS, INNER
+
+    return {(number, name): size for number in range(3) for name, size in ((HEADS, 12), (INNER, 1536))}
 
 
-def test_what_costs_least_for_its_time_is_left_out():
-    cheap = {(number, name, size // 2): 0.1 for (number, name), size in SIZES.items()}
+def test_what_costs_least_for_its_time_is_left_out(whole):
+    from evals.narrower import HEADS, INNER, plan
+
+    cheap = {(number, name, size // 2): 0.1 for (number, name), size in whole.items()}
     dear = {**cheap, (0, HEADS, 6): 5.0, (0, INNER, 768): 5.0}
-    assert plan(cheap, SIZES, 1.0) == SIZES
+    assert plan(cheap, whole, 1.0) == whole
     # Only the first token goes through the inner step of the last layer.
-    assert plan(dear, SIZES, 0.75) == {**SIZES, (1, HEADS): 6, (1, INNER): 768, (2, HEADS): 6}
+    assert plan(dear, whole, 0.75) == {**whole, (1, HEADS): 6, (1, INNER): 768, (2, HEADS): 6}
 
 
-def test_what_is_narrow_already_is_only_left_narrower():
-    sizes = {**SIZES, (1, INNER): 100}
+def test_what_is_narrow_already_is_only_left_narrower(whole):
+    from evals.narrower import INNER, plan
+
+    sizes = {**whole, (1, INNER): 100}
     found = {(1, INNER, 50): 0.01, (0, INNER, 768): 0.01}
     assert plan(found, sizes, 0.99) == {**sizes, (0, INNER): 768}
     assert plan(found, sizes, 0.01) == {**sizes, (0, INNER): 768, (1, INNER): 50}
@@ -98,6 +138,9 @@ def test_what_is_narrow_already_is_only_left_narrower():
 
 @pytest.mark.slow  # It computes with layers of the reader.
 def test_more_that_is_left_out_costs_more():
+    from evals.narrower import errors, plan, sizes_of
+    from evals.reader import Learner
+
     learner = Learner(WEIGHTS)
     # Each layer is tried alone, for ten seconds.
     del learner.model.encoder.layer[1:-2]
@@ -114,6 +157,11 @@ def test_more_that_is_left_out_costs_more():
 
 @pytest.mark.slow  # It computes with the whole reader.
 def test_with_a_little_left_out_it_reads_nearly_as_before():
+    import torch
+
+    from evals.narrower import leave_out, sizes_of
+    from evals.reader import Learner
+
     pairs = Lessons(read_file(FIRST)[:1]).texts()[:60]
     before, learner = Learner(WEIGHTS), Learner(WEIGHTS)
     leave_out(learner, pairs, {part: max(1, size * 11 // 12) for part, size in sizes_of(learner).items()})
@@ -124,6 +172,10 @@ def test_with_a_little_left_out_it_reads_nearly_as_before():
 
 @pytest.mark.slow  # It computes with the whole reader, and trains a little.
 def test_a_lighter_reader_reads_as_it_learned_to(tmp_path):
+    from evals import lighter
+    from evals.narrower import leave_out, sizes_of
+    from evals.reader import Learner, save
+
     blocks = read_file(FIRST)[:1]
     lessons, before, learner, steps = Lessons(blocks), Learner(WEIGHTS), Learner(WEIGHTS), []
     sizes = {part: max(1, size * (7 + part[0] % 4) // 12) for part, size in sizes_of(learner).items()}

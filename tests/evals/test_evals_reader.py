@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-import torch
 
 from evals import golden
 from evals.asked import drawn
 from evals.blocks import read_blocks
-from evals.reader import AGAIN, Learner, further, learn, rounded, save
 from retrieval.reading.model import WEIGHTS, learned
 from retrieval.reading.reading import Reader
 
@@ -55,6 +53,9 @@ def test_what_is_wrong_is_named(tmp_path, text, why):
 
 
 def test_who_goes_on_learns_what_is_new_and_some_of_the_rest(blocks):
+    # Here, as it loads torch: every process of the tests reads this file, and one of them runs it.
+    from evals.reader import AGAIN, further
+
     found = further("17")
     assert len({tuple(block.notes.values()) for block in found}) == len(found), "nobody twice"
     names = [block.name for block in found]
@@ -73,6 +74,8 @@ def test_who_learns_from_some_draws_the_same_each_time(blocks):
 
 
 def test_who_goes_on_starts_as_the_reader_that_is_there():
+    from evals.reader import Learner
+
     learner, reader = Learner(WEIGHTS), Reader()
     for pair in (("How old is Rex?", "Rex will be nine in May"), ("How old is Rex?", "Tea is kept in the blue tin")):
         told = 1 / (1 + np.exp(-learner.logits([pair]).item()))
@@ -80,6 +83,8 @@ def test_who_goes_on_starts_as_the_reader_that_is_there():
 
 
 def test_what_is_learned_can_be_read(blocks, tmp_path):
+    from evals.reader import learn, save
+
     few, steps = blocks[:2], []
     learner = learn(few, epochs=1, on_step=lambda *step: steps.append(step))
     assert [done for done, _, _ in steps] == [*range(1, steps[0][1] + 1), *range(1, steps[-1][1] + 1)]
@@ -92,6 +97,10 @@ def test_what_is_learned_can_be_read(blocks, tmp_path):
 
 
 def test_a_matrix_is_kept_to_half_a_step_of_each_row():
+    import torch
+
+    from evals.reader import rounded
+
     matrix = torch.randn(6, 40) * torch.tensor([[1e-6], [0.01], [0.3], [1.0], [20.0], [0.0]])
     kept = learned("m", rounded("m", matrix))
     steps = np.abs(matrix.numpy()).max(axis=1, keepdims=True) / 127

@@ -3,73 +3,17 @@
 from __future__ import annotations
 
 import json
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, get_args, get_type_hints
 
 import pytest
 from api_agent import Agent, fields, rows
 from api_talk import Talk
 from pydantic import TypeAdapter
-from pydantic_ai.messages import (
-    BinaryContent,
-    BinaryImage,
-    FilePart,
-    ImageUrl,
-    ModelMessagesTypeAdapter,
-    ModelRequest,
-    ModelResponse,
-    RetryFeedbackPart,
-    RetryInfo,
-    SystemPromptPart,
-    TextPart,
-    ThinkingPart,
-    ToolCallPart,
-    ToolReturnPart,
-    UserPromptPart,
-)
-from pydantic_ai.usage import RequestUsage
 
 if TYPE_CHECKING:
     from anthropic.types import MessageParam
     from openai.types.chat import ChatCompletionMessageParam
     from openai.types.responses import ResponseInputItemParam
-
-WHEN = datetime(2026, 3, 1, 9, 30, 0, 123456, tzinfo=UTC)
-
-PYDANTIC_AI = [
-    ModelRequest(
-        parts=[
-            SystemPromptPart("Be brief.", timestamp=WHEN),
-            UserPromptPart(
-                ["What is in this picture?", ImageUrl("https://example.org/y.png"), "Look twice."], timestamp=WHEN
-            ),
-        ],
-        instructions="Answer in English.",
-    ),
-    ModelResponse(
-        parts=[
-            ThinkingPart("They want a description.", signature="c2ln"),
-            TextPart("I will look."),
-            ToolCallPart("look_at", {"url": "https://example.org/y.png", "times": 2}, tool_call_id="c1"),
-            ToolCallPart("look_up", '{"word": "heron"}', tool_call_id="c2"),
-        ],
-        usage=RequestUsage(input_tokens=12, output_tokens=7),
-        model_name="a-model",
-        timestamp=WHEN,
-    ),
-    ModelRequest(
-        parts=[
-            ToolReturnPart("look_at", {"birds": ["heron"], "sure": 0.75}, tool_call_id="c1", timestamp=WHEN),
-            ToolReturnPart("look_up", "A wading bird.", tool_call_id="c2", timestamp=WHEN),
-        ]
-    ),
-    ModelResponse(parts=[TextPart("A heron.")], timestamp=WHEN, model_name="a-model"),
-    ModelRequest(parts=[RetryFeedbackPart("Say where.", retry=RetryInfo(cause="model_retry"), timestamp=WHEN)]),
-    ModelResponse(parts=[TextPart("A heron in a marsh.")], timestamp=WHEN),
-    ModelRequest(parts=[UserPromptPart([BinaryContent(b"\x00\xff\x10", media_type="audio/wav")], timestamp=WHEN)]),
-    ModelResponse(parts=[FilePart(BinaryImage(b"\x89PNG", media_type="image/png"))], timestamp=WHEN),
-    ModelResponse(parts=[ToolCallPart("look_at", None, tool_call_id="c3")], timestamp=WHEN),
-]
 
 OPENAI: list[ChatCompletionMessageParam] = [
     {"role": "developer", "content": "Be brief."},
@@ -244,11 +188,19 @@ ANTHROPIC: list[MessageParam] = [
     {"role": "assistant", "content": [{"type": "tool_use", "id": "t3", "name": "look_at", "input": {}}]},
 ]
 
-HISTORIES = {
-    "pydantic_ai": ModelMessagesTypeAdapter.dump_python(PYDANTIC_AI, mode="json"),
-    "openai": OPENAI,
-    "anthropic": ANTHROPIC,
-}
+FORMATS = ("pydantic_ai", "openai", "anthropic")
+
+
+@pytest.fixture(scope="module")
+def histories():
+    # Here, as every process of the tests reads this file, and one of them runs it.
+    from pydantic_ai_history import PYDANTIC_AI
+
+    return {
+        "pydantic_ai": in_types_of("pydantic_ai").dump_python(PYDANTIC_AI, mode="json"),
+        "openai": OPENAI,
+        "anthropic": ANTHROPIC,
+    }
 
 
 @pytest.fixture
@@ -258,7 +210,10 @@ def talk(client, ada):
 
 def in_types_of(library: str) -> TypeAdapter[Any]:
     """Return what accepts a history of the library's own type alone."""
-    # Here, as every process of the tests reads this file, and one of them runs it.
+    if library == "pydantic_ai":
+        from pydantic_ai.messages import ModelMessagesTypeAdapter
+
+        return ModelMessagesTypeAdapter
     if library == "openai":
         from openai.types.chat import ChatCompletionMessageParam
 
@@ -272,28 +227,30 @@ def gists(talk):
     return [(m["role"], m["content"]) for m in talk.messages()]
 
 
-@pytest.mark.parametrize("format_", HISTORIES)
-def test_a_history_comes_back_equal(talk, format_):
-    history = HISTORIES[format_]
+@pytest.mark.parametrize("format_", FORMATS)
+def test_a_history_comes_back_equal(talk, format_, histories):
+    history = histories[format_]
     response = talk.post({"format": format_, "history": history})
     assert (response.status_code, len(response.json["results"])) == (201, len(history))
     assert json.dumps(talk.history(format_)) == json.dumps(history)
 
 
-def test_the_types_of_pydantic_ai_come_back_equal(talk):
-    talk.post({"format": "pydantic_ai", "history": HISTORIES["pydantic_ai"]})
-    assert ModelMessagesTypeAdapter.validate_python(talk.history("pydantic_ai")) == PYDANTIC_AI
+def test_the_types_of_pydantic_ai_come_back_equal(talk, histories):
+    from pydantic_ai_history import PYDANTIC_AI
+
+    talk.post({"format": "pydantic_ai", "history": histories["pydantic_ai"]})
+    assert in_types_of("pydantic_ai").validate_python(talk.history("pydantic_ai")) == PYDANTIC_AI
 
 
 @pytest.mark.parametrize("format_", ["openai", "anthropic"])
-def test_what_comes_back_is_of_the_library_s_type(talk, format_):
-    talk.post({"format": format_, "history": HISTORIES[format_]})
+def test_what_comes_back_is_of_the_library_s_type(talk, format_, histories):
+    talk.post({"format": format_, "history": histories[format_]})
     in_types_of(format_).validate_python(talk.history(format_))
 
 
-@pytest.mark.parametrize("format_", HISTORIES)
-def test_a_history_grows_by_pieces_and_comes_back_in_pages(talk, format_):
-    history = HISTORIES[format_]
+@pytest.mark.parametrize("format_", FORMATS)
+def test_a_history_grows_by_pieces_and_comes_back_in_pages(talk, format_, histories):
+    history = histories[format_]
     for element in history:
         talk.post({"format": format_, "history": [element]})
     assert talk.history(format_, limit=3) + talk.history(format_, limit=1000, cursor=3) == history
@@ -306,8 +263,8 @@ def test_a_history_is_named_by_its_client_and_sent_again(talk):
     assert [r["outcome"] for r in talk.post(body).json["results"]] == ["duplicate", "stored"]
 
 
-def test_pydantic_ai_is_readable(talk):
-    talk.post({"format": "pydantic_ai", "history": HISTORIES["pydantic_ai"]})
+def test_pydantic_ai_is_readable(talk, histories):
+    talk.post({"format": "pydantic_ai", "history": histories["pydantic_ai"]})
     assert gists(talk) == [
         ("user", "What is in this picture?\n\n[image]\n\nLook twice."),
         (
@@ -379,9 +336,9 @@ def test_what_a_search_for_tools_found_stays_with_its_search_alone(talk):
     assert [len(each) for each in shown] == [1, 1, 3, 4, 5]
 
 
-@pytest.mark.parametrize("format_", HISTORIES)
-def test_a_context_comes_in_the_format_that_is_asked_for(talk, format_):
-    history = HISTORIES[format_]
+@pytest.mark.parametrize("format_", FORMATS)
+def test_a_context_comes_in_the_format_that_is_asked_for(talk, format_, histories):
+    history = histories[format_]
     talk.post({"format": format_, "history": history})
     path = f"{talk.path}/context"
     told = talk.agent.get(path, format=format_, strategy="window").json
@@ -454,8 +411,8 @@ def test_thoughts_and_prompts_are_read_where_nothing_else_is(talk):
     assert gists(talk) == [("assistant", "Hm."), ("system", "Be brief.")]
 
 
-def test_the_title_is_what_the_user_said(talk):
-    talk.post({"format": "pydantic_ai", "history": HISTORIES["pydantic_ai"]})
+def test_the_title_is_what_the_user_said(talk, histories):
+    talk.post({"format": "pydantic_ai", "history": histories["pydantic_ai"]})
     assert talk.head()["title"] == "What is in this picture? [image] Look twice."
 
 
@@ -488,7 +445,7 @@ def test_plain_messages_come_back_plain(plain):
 
 
 def test_plain_messages_are_told_in_every_format(plain):
-    ModelMessagesTypeAdapter.validate_python(plain.history("pydantic_ai"))
+    in_types_of("pydantic_ai").validate_python(plain.history("pydantic_ai"))
     in_types_of("openai").validate_python(plain.history("openai"))
     in_types_of("anthropic").validate_python(plain.history("anthropic"))
     assert [m["role"] for m in plain.history("openai")] == ["system", "user", "assistant", "assistant", "user"]
@@ -500,7 +457,7 @@ def test_plain_messages_are_told_in_every_format(plain):
 
 
 def test_pydantic_ai_reads_who_said_what(plain):
-    told = ModelMessagesTypeAdapter.validate_python(plain.history("pydantic_ai"))
+    told = in_types_of("pydantic_ai").validate_python(plain.history("pydantic_ai"))
     assert [type(part).__name__ for message in told for part in message.parts] == [
         "SystemPromptPart",
         "UserPromptPart",

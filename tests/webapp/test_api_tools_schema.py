@@ -6,7 +6,6 @@ from copy import deepcopy
 from typing import Any
 
 import pytest
-from agents.strict_schema import ensure_strict_json_schema
 from api_agent import fields
 
 from webapp.tools import TOOLS
@@ -95,6 +94,9 @@ def keywords(schema: Any) -> set[str]:
 
 @pytest.mark.parametrize("function", STRICT, ids=lambda function: function["name"])
 def test_a_strict_schema_is_strict_to_the_agents_sdk(function):
+    # Here, as every process of the tests reads this file, and one of them runs it.
+    from agents.strict_schema import ensure_strict_json_schema
+
     schema = function["parameters"]
     assert ensure_strict_json_schema(deepcopy(schema)) == schema
     assert (function["strict"], keywords(schema) & REFUSED) == (True, set())
