@@ -29,6 +29,7 @@ from sqlalchemy import Engine, make_url, text
 from sqlalchemy.orm import Session
 
 import config
+from memory.accounts import accounts
 from memory.accounts.accounts import create_token
 from memory.clock import utc_now
 from memory.embedding import local
@@ -185,6 +186,19 @@ def time_to_read() -> Iterator[None]:
         yield
 
 
+# Every login of a test would take longer than the rest of it.
+_HASHER = PasswordHasher(time_cost=1, memory_cost=8, parallelism=1)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def usual_hasher() -> Iterator[PasswordHasher]:
+    """Hash passwords for little, as each takes a fifth of a second of one core; return what hashes them elsewhere."""
+    usual = accounts._hasher
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(accounts, "_hasher", _HASHER)
+        yield usual
+
+
 @pytest.fixture
 def busy_reader() -> Iterator[None]:
     """Keep the reader busy with long notes until the test is over."""
@@ -303,8 +317,7 @@ def new_person(runtime: Runtime, database_url: str) -> Iterator[Callable[..., Pe
     """Make a user who has nothing yet."""
     owner = make_engine(database_url, pool_size=2)
 
-    # Hashed once, and for little: every login of a test would take longer than the rest of it.
-    password_hash = PasswordHasher(time_cost=1, memory_cost=8, parallelism=1).hash(PASSWORD)
+    password_hash = _HASHER.hash(PASSWORD)
 
     def make(name: str, role: str = "user", soft_cap: int = 200, email: str = "") -> Person:
         email, user_id, now = email or f"{name}-{uuid4().hex[:12]}@example.org", new_id(), utc_now()

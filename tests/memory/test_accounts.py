@@ -11,6 +11,7 @@ from at_once import at_once
 from sqlalchemy import text
 from sqlalchemy.orm import Session
 
+from memory.accounts import accounts
 from memory.accounts.accounts import (
     authenticate,
     change_password,
@@ -121,7 +122,8 @@ def test_a_user_is_found_by_address_and_by_id(runtime, eve):
     assert find_in(runtime, eve.email) == find_in(runtime, str(eve.id)) == eve.id
 
 
-def test_only_a_hash_of_the_password_is_kept(owner):
+def test_only_a_hash_of_the_password_is_kept(owner, usual_hasher, monkeypatch):
+    monkeypatch.setattr(accounts, "_hasher", usual_hasher)
     with Session(owner) as session:
         made = create_user(session, "hashed@example.org", PASSWORD, soft_cap=1, now=utc_now())
         kept = session.scalar(text("SELECT password_hash FROM users WHERE id = :id"), {"id": made.id})
