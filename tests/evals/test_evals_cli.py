@@ -109,6 +109,7 @@ def test_own_data_are_imported_once_and_measured_where_they_are(
     assert email not in "".join(each.read_text() for each in (kept / "evals").iterdir())
 
 
+@pytest.mark.usefixtures("bare_databases")
 @pytest.mark.parametrize(
     ("group", "arguments"), [(eval_group, ["marks"]), (import_locomo, []), (eval_group, ["locomo", "--own-data"])]
 )

@@ -18,6 +18,7 @@ pytestmark = pytest.mark.slow
 NOW = datetime(2024, 1, 1, tzinfo=UTC)
 
 
+@pytest.mark.usefixtures("bare_databases")
 def test_a_throwaway_database_is_ready_for_use_and_gone_afterwards() -> None:
     at_sigterm = signal.getsignal(signal.SIGTERM)
     with throwaway(now=NOW) as (runtime, user_id):
