@@ -22,9 +22,16 @@ pytestmark = pytest.mark.slow
 @pytest.fixture
 def nobody(runtime):
     configure(runtime)
-    yield runtime
     with owner_session(runtime) as session:
         session.execute(delete(User).where(User.email == demo.EMAIL))
+    return runtime
+
+
+@pytest.fixture
+def made(runtime):
+    """There is a demo, which may be that of the test before: for tests that change nothing of it."""
+    configure(runtime)
+    demo.ensure_demo(runtime)
 
 
 def memories(runtime):
@@ -88,9 +95,8 @@ def test_the_login_of_a_demo_that_was_there_is_not_promised(nobody):
         ("192.168.1.4:8765", 403),
     ],
 )
-def test_the_password_that_everybody_knows_opens_on_this_machine_alone(nobody, client, host, status):
+def test_the_password_that_everybody_knows_opens_on_this_machine_alone(made, client, host, status):
     """The name of another site may lead to this machine, and its pages ask by that name."""
-    demo.ensure_demo(nobody)
     fields = {"email": f" {demo.EMAIL.upper()}", "password": demo.PASSWORD}
     answer = client.post("/login", data=fields, headers={"Host": host})
     assert answer.status_code == status
@@ -102,8 +108,7 @@ def test_the_password_that_everybody_knows_opens_on_this_machine_alone(nobody, c
 )
 # As it is, and as keyboards for Chinese and Japanese type it.
 @pytest.mark.parametrize("password", [demo.PASSWORD, demo.PASSWORD.replace("-", "\uff0d")])
-def test_nobody_opens_it_over_a_network_by_calling_the_server_localhost(nobody, client, whence, password):
-    demo.ensure_demo(nobody)
+def test_nobody_opens_it_over_a_network_by_calling_the_server_localhost(made, client, whence, password):
     fields = {"email": demo.EMAIL, "password": password}
     answer = client.post("/login", data=fields, headers={"Host": "localhost:8765"}, environ_overrides=whence)
     assert answer.status_code == 403
