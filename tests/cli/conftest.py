@@ -11,6 +11,12 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from secrets_of_tests import SECRET
+
+import config
+from evals.throwaway import temporary_home
+from tasks.store import open_store
+from webapp.cli.wiring import migrate
 
 CommandLine = Callable[..., "subprocess.CompletedProcess[str]"]
 
@@ -22,6 +28,27 @@ def own_home() -> Iterator[Path]:
     home.chmod(0o711)
     yield home
     shutil.rmtree(home, ignore_errors=True)
+
+
+@pytest.fixture(scope="session")
+def filled_folder() -> Iterator[Path]:
+    """The data folder of a database that is migrated, and has nothing in it yet."""
+    with temporary_home() as home:
+        store = open_store(config.load({"COMMONPLACE_HOME": str(home), "COMMONPLACE_SECRET_KEY": SECRET}))
+        migrate(store)
+        store.close()
+        assert store.server is not None
+        store.server.release()
+        for name in ("log", ".handle_pids.json"):
+            (home / "postgres" / name).unlink()
+        yield home / "postgres"
+
+
+@pytest.fixture
+def begun_home(own_home: Path, filled_folder: Path) -> Path:
+    """Give such a data folder in which `commonplace` was started before."""
+    subprocess.run(["cp", "-a", str(filled_folder), str(own_home)], check=True)
+    return own_home
 
 
 @pytest.fixture(scope="session")

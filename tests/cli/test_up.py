@@ -38,6 +38,12 @@ def environment(own_home):
     return {**kept, "COMMONPLACE_HOME": str(own_home), "COMMONPLACE_SECRET_KEY": SECRET}
 
 
+@pytest.fixture
+def begun(environment, begun_home):
+    """What starts quickly: there is a database already, no model to load, and one process that serves."""
+    return {**environment, "COMMONPLACE_EMBEDDING_MODEL": "none", "COMMONPLACE_WEB_WORKERS": "1"}
+
+
 @contextmanager
 def started(environment, *arguments, stdout=subprocess.PIPE):
     command = [sys.executable, "-m", "webapp.cli", *arguments]
@@ -78,10 +84,10 @@ def test_who_is_held_does_nothing_and_ends_in_silence_with_who_holds_it(environm
 
 
 @pytest.mark.parametrize("name", ["up", "worker"])
-def test_who_runs_keeps_the_log_of_the_database_small(environment, own_home, port, name):
+def test_who_runs_keeps_the_log_of_the_database_small(begun, own_home, port, name):
     log = own_home / "postgres" / "log"
     arguments = ["up", "--no-demo", "--port", port] if name == "up" else ["worker"]
-    with started(environment, *arguments):
+    with started(begun, *arguments):
         wait_until(lambda: log.exists() and "ready to accept" in log.read_text())
         with log.open("a") as file:
             # In one piece, before anybody looks.
@@ -139,20 +145,19 @@ def test_without_a_demo_it_says_how_an_account_is_made_until_there_is_one(enviro
 
 
 @pytest.mark.parametrize(("ignored", "ends"), [(False, True), (True, False)], ids=["closed", "nohup"])
-def test_a_terminal_that_is_closed_ends_it_all_unless_it_shall_go_on(environment, own_home, port, ignored, ends):
-    quick = {**environment, "COMMONPLACE_EMBEDDING_MODEL": "none", "COMMONPLACE_WEB_WORKERS": "1"}
+def test_a_terminal_that_is_closed_ends_it_all_unless_it_shall_go_on(begun, own_home, port, ignored, ends):
     before = signal.signal(signal.SIGHUP, signal.SIG_IGN if ignored else signal.SIG_DFL)
     try:
-        with started(quick, "up", "--no-demo", "--port", port) as process:
+        with started(begun, "up", "--no-demo", "--port", port) as process:
             wait_until(lambda: len(children_of(process)) == len(("web", "worker")))
-            begun = children_of(process)
+            running = children_of(process)
             process.send_signal(signal.SIGHUP)
             if not ends:
                 with pytest.raises(subprocess.TimeoutExpired):
                     process.wait(1)
                 process.terminate()
             process.wait(60)
-            left = psutil.wait_procs(begun, timeout=60)[1]
+            left = psutil.wait_procs(running, timeout=60)[1]
             for each in left:
                 each.kill()
     finally:
@@ -161,13 +166,12 @@ def test_a_terminal_that_is_closed_ends_it_all_unless_it_shall_go_on(environment
     assert not (own_home / "postgres" / "postmaster.pid").exists()
 
 
-def test_what_serves_ends_with_an_up_that_is_killed(environment, port):
-    quick = {**environment, "COMMONPLACE_EMBEDDING_MODEL": "none", "COMMONPLACE_WEB_WORKERS": "1"}
-    with started(quick, "up", "--no-demo", "--port", port) as process:
+def test_what_serves_ends_with_an_up_that_is_killed(begun, port):
+    with started(begun, "up", "--no-demo", "--port", port) as process:
         wait_until(lambda: len(children_of(process)) == len(("web", "worker")))
         wait_until(lambda: answers(port))
-        begun = psutil.Process(process.pid).children(recursive=True)
-        serving = [each for each in begun if "webapp.cli" in each.cmdline()]
+        running = psutil.Process(process.pid).children(recursive=True)
+        serving = [each for each in running if "webapp.cli" in each.cmdline()]
         process.kill()
         process.wait(60)
         left = psutil.wait_procs(serving, timeout=60)[1]

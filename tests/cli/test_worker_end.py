@@ -33,8 +33,8 @@ def started(own_home, *arguments, **more):
 
 
 @pytest.fixture
-def worker(own_home):
-    with started(own_home, "worker") as process:
+def worker(begun_home):
+    with started(begun_home, "worker") as process:
         yield process
         process.terminate()
 
