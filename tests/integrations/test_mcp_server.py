@@ -150,18 +150,20 @@ def test_a_space_that_is_not_there_ends_it_and_says_so(base_url, ada, space, sai
     assert (done.returncode, done.stderr.decode()) == (1, f"no memory at {base_url}: 422, {said}\n")
 
 
-@pytest.mark.parametrize(
-    ("tool", "arguments", "said"),
-    [
+def test_what_the_server_refuses_is_told_the_model_as_an_error(base_url, ada):
+    no_such = "there is no such tool; there are memory_search"
+    refused = [
         ("memory_search", {"question": "uv?"}, "query: Field required"),
-        ("memory_shred", {}, "there is no such tool; there are memory_search"),
-        ("../providers/test", {}, "there is no such tool; there are memory_search"),
-    ],
-)
-def test_what_the_server_refuses_is_told_the_model_as_an_error(base_url, ada, tool, arguments, said):
-    failed, text = call(base_url, ada.token, tool, **arguments)
-    assert failed is True
-    assert said in text
+        ("memory_shred", {}, no_such),
+        ("../providers/test", {}, no_such),
+    ]
+
+    async def _called(session: Any) -> list[Any]:
+        return [await session.call_tool(tool, arguments) for tool, arguments, _ in refused]
+
+    for result, (tool, _, said) in zip(connected(base_url, ada.token, _called), refused, strict=True):
+        assert result.is_error is True, tool
+        assert said in result.content[0].text
 
 
 def test_what_a_token_may_not_do_is_told_the_model_as_an_error(base_url, ada):
