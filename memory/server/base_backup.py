@@ -93,11 +93,19 @@ def _run(program: str, options: list[str], *held: int) -> str | None:
         command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, pass_fds=held
     ) as process:
         try:
-            said = process.communicate()[1].decode(errors="replace")
+            said = _heard(process).decode(errors="replace")
         except BaseException:
             _end(process.pid)
             raise
     return said or f"error: it ended with {process.returncode}" if process.returncode else None
+
+
+def _heard(process: subprocess.Popen[bytes]) -> bytes:
+    """Return what a program says until it ends."""
+    while True:
+        # A signal that comes just before a wait is heeded only after it: no wait may be as long as the copy.
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            return process.communicate(timeout=1)[1]
 
 
 def _end(pid: int) -> None:
