@@ -39,7 +39,8 @@ class _Handler(BaseHTTPRequestHandler):
 
     def do_POST(self) -> None:
         server = self.server
-        server.requests.append(json.loads(self.rfile.read(int(self.headers["Content-Length"]))))
+        asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        server.requests.append(asked)
         server.paths.append(self.path)
         server.keys.append(self.headers["Authorization"])
         server.meanwhile()
@@ -47,7 +48,7 @@ class _Handler(BaseHTTPRequestHandler):
         message = {"role": "assistant", "content": server.said}
         answer: Any = {"choices": [{"message": message, "finish_reason": server.finish_reason}]}
         status = server.status
-        if refused := next((why for name, why in server.refuses.items() if name in server.requests[-1]), None):
+        if refused := next((why for name, why in server.refuses.items() if name in asked), None):
             status, answer = 400, {"error": {"message": refused}}
         payload = server.body if server.body is not None else json.dumps(answer).encode()
         with suppress(BrokenPipeError, ConnectionResetError):  # the client did not wait
