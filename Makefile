@@ -19,11 +19,13 @@ help: ## Show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  %-12s %s\n", $$1, $$2}'
 
 # An environment without pip is half of one: it was left where the system lacks the package for `venv`, or by Ctrl-C.
-# torch goes first and by the constraints file: resolved later, it would bring gigabytes of CUDA along.
+# The pip that comes with Python 3.11 takes twice as long. torch goes first and by the constraints file: resolved later,
+# it would bring gigabytes of CUDA along.
 define INSTALL
 @$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed; set PYTHON=...")'
 @echo "Installing into .venv: a few minutes the first time, and some 2 GB."
 @test -x $(BIN)/pip || $(PYTHON) -m venv .venv
+$(BIN)/pip install --quiet --disable-pip-version-check $(PIP_ARGS) 'pip>=26,<27'
 $(BIN)/pip install --quiet --disable-pip-version-check $(PIP_ARGS) -c constraints.txt torch
 $(BIN)/pip install --quiet --disable-pip-version-check $(PIP_ARGS) -c constraints.txt -e
 endef
