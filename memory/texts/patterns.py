@@ -36,11 +36,17 @@ def _one_of(forms: Iterable[str], sign: str) -> str:
 
 
 @cache
+def _without_case() -> Mapping[str, str]:
+    """Return of each sign its form. Made of all of them at once: one by one they would keep a first forgetting waiting."""
+    signs = [chr(point) for point in chain(*_FORMS)]
+    return dict(zip(signs, without_case("\n".join(signs)).split("\n"), strict=True))
+
+
+@cache
 def _forms() -> Mapping[str, list[str]]:
     """Return what else each letter or digit is written as, of what is one sign in either form."""
     forms: dict[str, list[str]] = defaultdict(list)
-    for sign in map(chr, chain(*_FORMS)):
-        form = without_case(sign)
+    for sign, form in _without_case().items():
         if len(form) == 1 and form != sign:
             forms[form].append(sign)
     return forms
@@ -49,13 +55,12 @@ def _forms() -> Mapping[str, list[str]]:
 @cache
 def _unsure() -> str:
     """Return the signs that are no one sign in that form, or not always the same, as ranges in brackets."""
-    points = [point for point in chain(*_FORMS) if _is_unsure(chr(point))]
+    points = [ord(sign) for sign, form in _without_case().items() if _is_unsure(form)]
     runs = [[point for _, point in run] for _, run in groupby(enumerate(points), lambda each: each[1] - each[0])]
     return "".join(chr(run[0]) if len(run) == 1 else f"{chr(run[0])}-{chr(run[-1])}" for run in runs)
 
 
-def _is_unsure(sign: str) -> bool:
-    form = without_case(sign)
+def _is_unsure(form: str) -> bool:
     if not form or (len(form) > 1 and any(each.isalnum() for each in form)):
         return True
     return any(unicodedata.combining(each) or ord(each) in _JAMO or each in _seconds() for each in form)

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import re
 import time
 import unicodedata
-from itertools import groupby, pairwise
+from itertools import chain, groupby, pairwise
 
 import pytest
 from sqlalchemy import text
 
-from memory.texts.caseless import caseless
+from memory.texts.caseless import caseless, without_case
 from memory.texts.fingerprints import folded, normalise
+from memory.texts.patterns import pattern
 from memory.texts.scripts import MOST_MARKS, as_indexed, normal, places_indexed
 
 SAID = {
@@ -83,6 +85,15 @@ def test_the_database_orders_no_marks_without_number_either(owner):
         began = time.monotonic()
         assert connection.scalar(text("SELECT one_form(:said)"), {"said": PILED}) == as_indexed(PILED)
         assert time.monotonic() - began < 5
+
+
+@pytest.mark.parametrize(("form", "many"), {"a": 15, "i": 20, "5": 10, "\u03c3": 10, "\u0647": 15}.items())
+def test_a_pattern_of_the_database_has_every_sign_that_is_written_for_a_letter(form, many):
+    points = chain(range(0x80, 0x700), range(0x1F00, 0x2200), range(0xF900, 0xFFF0), range(0x1D400, 0x1D800))
+    signs = [sign for sign in map(chr, points) if without_case(sign) == form]
+    assert len(signs) >= many
+    fitting = re.compile(pattern([form]) or "")
+    assert all(map(fitting.fullmatch, signs))
 
 
 def test_one_accent_costs_a_text_little_more_than_to_look_at_it(owner):
