@@ -37,7 +37,7 @@ def _one_of(forms: Iterable[str], sign: str) -> str:
 
 @cache
 def _without_case() -> Mapping[str, str]:
-    """Return of each sign its form. Made of all of them at once: one by one they would keep a first forgetting waiting."""
+    """Return the form of each sign. All are made at once: one by one they would keep a first forgetting waiting."""
     signs = [chr(point) for point in chain(*_FORMS)]
     return dict(zip(signs, without_case("\n".join(signs)).split("\n"), strict=True))
 
