@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterator
+from itertools import groupby
 from typing import Literal
 
 Form = Literal["NFC", "NFD", "NFKC", "NFKD"]
@@ -125,9 +126,26 @@ _JOINING = re.compile("[\u1161-\u1175\u11a8-\u11c2\uff9e\uff9f]")
 def normal(form: Form, text: str) -> str:
     """Return a text in a normal form of Unicode, without the marks on a letter that are beyond `MOST_MARKS`.
 
-    By the library alone, a text of marks would take more time than anybody has.
+    By the library alone, a text of marks would take more time than anybody has. They are left out once all are in
+    order: what is one text to Unicode, however it is written, is one here.
     """
-    return text if text.isascii() else unicodedata.normalize(form, PILE.sub(r"\1", text))
+    if text.isascii():
+        return text
+    ordered = PILE.sub(lambda pile: _in_order(form, pile[0]), text)
+    return _without_piles(unicodedata.normalize(form, ordered))
+
+
+def _in_order(form: Form, marks: str) -> str:
+    """Return marks in the order that a normal form has them in, each as those that it is made of."""
+    alone: Form = "NFKD" if "K" in form else "NFD"
+    parts = "".join(unicodedata.normalize(alone, mark) for mark in marks)
+    # What has no class, zero, keeps its place between the others.
+    runs = groupby(parts, key=lambda mark: unicodedata.combining(mark) > 0)
+    return "".join("".join(sorted(run, key=unicodedata.combining)) for _, run in runs)
+
+
+def _without_piles(text: str) -> str:
+    return PILE.sub(r"\1", text)
 
 
 def compatible(text: str) -> str:
@@ -146,7 +164,8 @@ def one_form(text: str) -> str:
     if text.isascii():
         return text
     plain = _SHAPED.sub(lambda sign: unicodedata.normalize("NFKC", sign[0]), text).translate(_WIDTHS)
-    return _same(normal("NFC", plain)).translate(_POINTS)
+    # Left out before they are in order, as the database, which has no way to tell it, must do it.
+    return _same(unicodedata.normalize("NFC", _without_piles(plain))).translate(_POINTS)
 
 
 def as_indexed(text: str) -> str:
