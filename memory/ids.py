@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
@@ -15,6 +16,7 @@ from uuid_utils.compat import uuid7
 from memory.errors import InvalidError
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_WRITTEN = re.compile("[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE | re.ASCII)
 
 
 def new_id() -> UUID:
@@ -30,6 +32,17 @@ def first_id(moment: datetime) -> UUID:
     """
     milliseconds = (moment - _EPOCH) // timedelta(milliseconds=1)
     return UUID(int=max(milliseconds, 0) << 80 | 0x7 << 76 | 0x2 << 62)
+
+
+def in_one_case(word: str) -> str:
+    """Return an id in small letters, as the database writes it; any other word as it is.
+
+    Some libraries write ids in capitals, which mean the same (RFC 9562).
+
+    >>> in_one_case("019B76DA-A800-7000-8000-000000000000"), in_one_case("Mail-7")
+    ('019b76da-a800-7000-8000-000000000000', 'Mail-7')
+    """
+    return word.lower() if _WRITTEN.fullmatch(word) else word
 
 
 def among(column: Any, values: Iterable[Any], of: type[TypeEngine[Any]] = Uuid) -> ColumnElement[bool]:

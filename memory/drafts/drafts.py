@@ -9,6 +9,7 @@ from unicodedata import category
 from uuid import UUID
 
 from memory.errors import InvalidError
+from memory.ids import in_one_case
 from memory.models import ROLES, STATUSES, TYPES
 from memory.texts.caseless import caseless
 from memory.texts.scripts import compatible
@@ -63,6 +64,7 @@ class Draft:
         check_words("tags", self.tags, MAX_TAGS, MAX_TAG_LENGTH)
         object.__setattr__(self, "tags", tuple(merged_tags((), self.tags)))
         check_words("source_ids", self.source_ids, MAX_SOURCE_IDS, MAX_SOURCE_ID_LENGTH)
+        object.__setattr__(self, "source_ids", tuple(map(in_one_case, self.source_ids)))
         check_share("importance", self.importance)
         check_share("metadata_confidence", self.metadata_confidence)
         check_moment("created_at", self.created_at)

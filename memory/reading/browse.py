@@ -15,7 +15,7 @@ from sqlalchemy.orm import InstrumentedAttribute, Session
 from memory.cursors import check_limit, from_cursor, to_cursor
 from memory.drafts.drafts import without_blanks
 from memory.errors import NotFoundError
-from memory.ids import among, first_id
+from memory.ids import among, first_id, in_one_case
 from memory.lineage.writers import find_tokens
 from memory.models import (
     SCORE_PARTS,
@@ -365,7 +365,7 @@ def _having(session: Session, filters: Filters, *, most: int) -> Iterator[Column
         word = getattr(filters, name)
         if word is None:
             continue
-        words = _cases(word) if name == "tag" else [word]
+        words = _cases(word) if name == "tag" else [in_one_case(word)]
         found = union_all(*(select(having(each, most + 1).column_valued("found")) for each in words)).subquery()
         if (session.scalar(select(func.count()).select_from(found)) or 0) > most:
             yield or_(*(column.any_() == each for each in words))

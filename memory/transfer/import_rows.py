@@ -46,7 +46,7 @@ def prepared(section: str, row: Row, check: Check | None, now: datetime) -> Row:
         # Checks what is stored as the write path does.
         tags, sources = tuple(row["tags"]), tuple(row["source_ids"])
         draft = Draft(row["text"], row["type"], row["role"], tags, source_ids=sources, stored=True)
-        row |= {**prepare(draft).columns, "supersedes": None}
+        row |= {**prepare(draft).columns, "source_ids": list(draft.source_ids), "supersedes": None}
     return row
 
 

@@ -22,6 +22,7 @@ from memory.reading.browse import (
 )
 from memory.writing.edit import update
 
+SOURCE = "019b76da-a800-7000-8000-00000000000a"
 # A whole day, so that every process that runs these tests collects the same ones.
 THEN = utc_now().replace(hour=0, minute=0, second=0, microsecond=0) - timedelta(days=10)
 
@@ -47,7 +48,7 @@ def texts(page):
 @pytest.fixture
 def shelf(book, second_space):
     """Four memories, each different in everything that can be asked for."""
-    book.write("one", type="fact", tags=("a", "b"), source_ids=("s1",), theme="home", created_at=THEN)
+    book.write("one", type="fact", tags=("a", "b"), source_ids=("s1", SOURCE.upper()), theme="home", created_at=THEN)
     book.write("two", type="note", tags=("b",), manually_saved=True, created_at=THEN + timedelta(days=1))
     pinned = book.write("three", created_at=THEN + timedelta(days=2)).id
     book.do(update, pinned, {"pinned": True})
@@ -65,6 +66,8 @@ def shelf(book, second_space):
         ({"type": "fact"}, ["one"]),
         ({"tag": "b"}, ["two", "one"]),
         ({"source_id": "s1"}, ["one"]),
+        ({"source_id": SOURCE}, ["one"]),
+        ({"source_id": SOURCE.upper()}, ["one"]),
         ({"pinned": True}, ["three"]),
         ({"pinned": False, "space": "default"}, ["two", "one"]),
         ({"manually_saved": True}, ["three", "two"]),

@@ -77,6 +77,14 @@ def test_what_it_said_before_and_its_summary_are_forgotten_at_once_as_well(book,
     assert [each for each in ("drainpipe", "rainbarrel", "doghouse", "do the keys") if each in everything(owner)] == []
 
 
+def test_a_summary_that_names_an_id_in_capitals_is_forgotten_with_it(book, drop):
+    memory_id = book.write("The bees are by the shed").id
+    summary = book.write("A note on bees", type="summary", source_ids=(str(memory_id).upper(), "Mail-7")).id
+    assert book.load(summary).source_ids == [str(memory_id), "Mail-7"]
+    drop(memory_id)
+    assert book.all("SELECT id FROM memories") == []
+
+
 def test_what_is_forgotten_with_undo_is_gone_when_the_window_closes(book, drop, owner):
     secret = SECRET.replace("flowerpot", "doormat")
     memory_id = book.write(secret).id
