@@ -326,11 +326,13 @@ class _Run:
     def _question(self) -> str:
         """Return the question as the legs can take it: at most 8,192 characters, nothing that SQL refuses."""
         question = self.source.query.text
-        if len(question) > MAX_QUERY:
+        # One sign of Arabic is eighteen letters in the form that the index has.
+        said = one_form(question[:MAX_QUERY].replace("\x00", " ").encode("utf-8", "replace").decode())
+        if max(len(question), len(said)) > MAX_QUERY:
             self.course.warnings.append(f"the query was cut to {MAX_QUERY} characters")
             # The real length is not known here, as callers cut it to what shows that it was too long.
             logger.warning("a query was cut to %d characters", MAX_QUERY)
-        return one_form(question[:MAX_QUERY].replace("\x00", " ").encode("utf-8", "replace").decode())
+        return said[:MAX_QUERY]
 
     def _semantic(self, dense: Dense | None, question: str) -> SemanticLeg:
         """Run the semantic leg; where it fails, note that, and the keyword leg answers alone."""

@@ -225,9 +225,11 @@ def test_an_odd_question_is_answered(agent, told, query):
     assert (response.status_code, response.json.get("error")) == (200, None)
 
 
-def test_a_long_question_is_cut_with_a_warning(agent, told, caplog):
+# Each sign of the last is eighteen letters as the index has them.
+@pytest.mark.parametrize("rest", ["x" * 8200, "\ufdfa" * 2000], ids=["long", "of long signs"])
+def test_a_long_question_is_cut_with_a_warning(agent, told, caplog, rest):
     with caplog.at_level(logging.WARNING):
-        answer = agent.tool("memory_search", query="bees " + "x" * 8200).json
+        answer = agent.tool("memory_search", query=f"bees {rest}").json
     assert answer["warnings"] == ["the query was cut to 8192 characters"]
     assert answer["results"][0]["id"] == told["bees"]
     # How long it was the search is not told.
