@@ -182,6 +182,8 @@ def test_case_is_folded_beyond_ascii(agent):
         ("Café", "cafe\u0301"),
         ("Cafe\u0301", "CAFÉ"),
         ("한국", "\u1112\u1161\u11ab\u1100\u116e\u11a8"),
+        # As Hebrew is typed, which is the order of no normal form.
+        ("\u05e9\u05c1\u05b8\u05dc\u05d5\u05b9\u05dd", "\u05e9\u05c1\u05b8\u05dc\u05d5\u05b9\u05dd"),
     ],
 )
 def test_a_word_is_found_in_every_case_and_spelling_of_its_letters(agent, said, asked):
