@@ -146,7 +146,7 @@ def _holds(folded: ColumnElement[str], words: Sequence[str]) -> list[ColumnEleme
 
 
 def _forms(word: str) -> Sequence[str]:
-    """Return a word as it is, with its accents as one character each with their letters, and as characters of their own.
+    """Return a word as it is, with each accent as one character with its letter, and as a character of its own.
 
     To bring all that was said into one form takes twenty times as long as to look through it.
     """
