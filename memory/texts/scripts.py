@@ -69,6 +69,7 @@ _ORDERED = (
 # quarter of an hour, in which Python does nothing else, and PostgreSQL heeds no time limit.
 MOST_MARKS = 30
 PILE = re.compile(f"([{_ORDERED}]{{{MOST_MARKS}}})[{_ORDERED}]+")
+_MARK = re.compile(f"[{_ORDERED}]")
 
 # Signs, letters and digits as wide as a Han character, and half as wide kana, whose voice marks stand by themselves.
 _WIDTHS: dict[int, str] = {
@@ -131,7 +132,7 @@ def normal(form: Form, text: str) -> str:
     """
     if text.isascii():
         return text
-    ordered = PILE.sub(lambda pile: _in_order(form, pile[0]), text)
+    ordered = PILE.sub(lambda pile: _in_order(form, pile[0]), text) if _may_be_piled(text) else text
     return _without_piles(unicodedata.normalize(form, ordered))
 
 
@@ -145,7 +146,12 @@ def _in_order(form: Form, marks: str) -> str:
 
 
 def _without_piles(text: str) -> str:
-    return PILE.sub(r"\1", text)
+    return PILE.sub(r"\1", text) if _may_be_piled(text) else text
+
+
+def _may_be_piled(text: str) -> bool:
+    # So many signs apart, each pile has one of them; to look at all takes ten times as long as to normalise a text.
+    return _MARK.search(text[:: MOST_MARKS + 1]) is not None
 
 
 def compatible(text: str) -> str:
