@@ -117,6 +117,15 @@ def test_the_migration_lets_long_texts_wait_for_their_passages(scratch, runtime)
     assert found == [(600, False, "ready", False, 3, False), (605, True, "pending", True, 0, True)]
 
 
+def test_the_migration_writes_ids_of_sources_in_one_case(scratch, runtime):
+    named = ["01890ABC-0000-7000-8000-00000000000F", "Mail-7", "01890abc-0000-7000-8000-00000000000e"]
+    stored = (*BEFORE[:3], f"UPDATE memories SET source_ids = ARRAY{named}")
+    upgraded(scratch, runtime.keys, "0047", stored)
+    with scratch[0].connect() as connection:
+        kept = connection.scalars(text("SELECT DISTINCT source_ids FROM memories")).all()
+    assert kept == [[named[0].lower(), "Mail-7", named[2]]]
+
+
 SAID_AGAIN = (
     "INSERT INTO memories (user_id, id, space_id, type, role, text, text_digest, simhash, importance, status,"
     f" repeat_count, created_at, updated_at) SELECT '{USER}', uuidv7(), '{USER}', 'note', 'user', said,"
