@@ -10,7 +10,7 @@ from uuid import UUID
 
 from sqlalchemy import ColumnElement, Select, Uuid, any_, func, or_, select, tuple_, union_all
 from sqlalchemy.dialects.postgresql import ARRAY
-from sqlalchemy.orm import InstrumentedAttribute, Session
+from sqlalchemy.orm import InstrumentedAttribute, Session, aliased
 
 from memory.cursors import check_limit, from_cursor, to_cursor
 from memory.drafts.drafts import without_blanks
@@ -262,10 +262,17 @@ def find_sources(session: Session, user_id: UUID, message_ids: Collection[UUID |
     return {row.id: Source(*row) for row in rows}
 
 
-def possible_updates(session: Session, user_id: UUID, memory_id: UUID) -> Sequence[tuple[PossibleUpdate, Memory]]:
-    """Return the memories that may be an update of this one, or it of them, for the user to decide."""
+def possible_updates(
+    session: Session, user_id: UUID, memory_id: UUID, now: datetime
+) -> Sequence[tuple[PossibleUpdate, Memory]]:
+    """Return the memories that may be an update of this one, or it of them, for the user to decide.
+
+    As in `list_undecided`, nothing is to be decided of what is replaced, archived or expired.
+    """
+    this = aliased(Memory)
     statement = (
         select(PossibleUpdate, Memory)
+        .join(this, (this.user_id == PossibleUpdate.user_id) & (this.id == memory_id))
         .join(
             Memory,
             (Memory.user_id == PossibleUpdate.user_id)
@@ -275,10 +282,17 @@ def possible_updates(session: Session, user_id: UUID, memory_id: UUID) -> Sequen
         .where(
             PossibleUpdate.user_id == user_id,
             (PossibleUpdate.memory_id == memory_id) | (PossibleUpdate.older_id == memory_id),
+            *(condition for each in (this, Memory) for condition in (each.status == "active", each.unexpired(now))),
         )
         .order_by(Memory.created_at, Memory.id)
     )
     return [(link, memory) for link, memory in session.execute(statement)]
+
+
+def superseded_by(session: Session, user_id: UUID, memory_id: UUID, now: datetime) -> Sequence[Memory]:
+    """Return the memories that supersede this one, the oldest first."""
+    newer = select(Memory).where(Memory.user_id == user_id, Memory.supersedes == memory_id, Memory.unexpired(now))
+    return session.scalars(newer.order_by(Memory.created_at, Memory.id)).all()
 
 
 def _entries(user_id: UUID, now: datetime) -> Select[*tuple[Any, ...]]:

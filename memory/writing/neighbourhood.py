@@ -97,6 +97,7 @@ class Neighbourhood:
                 Memory.user_id == self._space.user_id,
                 Memory.space_id == self._space.id,
                 Memory.status == "active",
+                Memory.unexpired(self._now),
                 Memory.template_digest.in_(sorted(templates)),
             )
             .subquery()

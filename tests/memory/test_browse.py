@@ -387,5 +387,6 @@ def test_the_failures_of_a_model_that_does_not_serve_are_not_shown(book, page):
 def test_possible_updates_are_seen_from_both_ends(book):
     older, newer = book.write("The dentist is at 3pm").id, book.write("The dentist is at 4pm").id
     with book.session() as session:
-        ends = [[other.id for _, other in possible_updates(session, book.user_id, one)] for one in (older, newer)]
+        found = [possible_updates(session, book.user_id, one, utc_now()) for one in (older, newer)]
+        ends = [[other.id for _, other in each] for each in found]
     assert ends == [[newer], [older]]

@@ -7,7 +7,7 @@ import re
 from typing import Any
 
 import pytest
-from api_agent import NOBODYS_ID, Agent, add_space, fields
+from api_agent import NOBODYS_ID, Agent, add_space, fields, rows
 
 from webapp.tools import TOOLS
 
@@ -153,6 +153,31 @@ def test_a_model_is_told_how_what_it_adds_replaces_another(agent, bees):
     assert CALL.search(TOOLS["memory_add"].description)
     agent.tool("memory_update", item_id=added["id"], supersedes=first)
     assert agent.found("When is the kiln booked?") == ["The kiln is booked for 5 March"]
+    for read in (agent.tool("memory_get", item_id=first).json, agent.entry(first)):
+        assert (read["status"], read["superseded_by"], read["possible_updates"]) == ("superseded", [added["id"]], [])
+    assert agent.entry(added["id"])["possible_updates"] == []
+
+
+def test_what_is_gone_is_nothing_that_could_be_updated(agent, ada):
+    first = agent.tool("memory_add", content="The ferry leaves on 3 April").json["id"]
+    rows(ada, "UPDATE memories SET expires_at = now() - interval '1 minute' RETURNING id")
+    added = agent.tool("memory_add", content="The ferry leaves on 5 April").json
+    assert (added["trace"]["reason"], added["trace"]["possible_update_of"]) == ("new", [])
+    rows(ada, "UPDATE memories SET expires_at = NULL RETURNING id")
+    third = agent.tool("memory_add", content="The ferry leaves on 7 April").json
+    assert len(third["possible_updates"]) == 2
+    rows(ada, f"UPDATE memories SET expires_at = now() - interval '1 minute' WHERE id = '{first}' RETURNING id")
+    for read in (agent.tool("memory_get", item_id=third["id"]).json, agent.entry(third["id"])):
+        assert [each["id"] for each in read["possible_updates"]] == [added["id"]]
+
+
+def test_of_long_memories_that_may_be_updated_the_beginning_is_told(agent):
+    minutes = " ".join(f"w{number}" for number in range(8000))
+    for day in (3, 4, 5, 6):
+        added = agent.tool("memory_add", content=f"Minutes of {day} March: {minutes}")
+    told = [each["content"] for each in added.json["possible_updates"]]
+    assert [each[:19] for each in told] == [f"Minutes of {day} March:" for day in (3, 4, 5)]
+    assert all(each.endswith("…") and len(each) < 1100 for each in told)
 
 
 def test_a_model_is_told_what_to_do_with_two_memories_that_would_say_the_same(agent):

@@ -103,6 +103,9 @@ class EntryAnswer(BaseModel):
     version: int = TextVersion
 
 
+SupersededBy = Field(description="Ids of the memories that supersede it.")
+
+
 class UnreadEntryAnswer(BaseModel):
     """What a token without the scope `read` is told of a memory that it has changed."""
 
@@ -125,8 +128,9 @@ class PossibleUpdateAnswer(BaseModel):
 
 
 class WholeEntryAnswer(EntryAnswer):
-    """A memory, and what may be an update of it."""
+    """A memory, what superseded it, and what may be an update of it."""
 
+    superseded_by: list[str] = SupersededBy
     possible_updates: list[PossibleUpdateAnswer]
 
 

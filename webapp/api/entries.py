@@ -12,7 +12,7 @@ from memory.errors import InvalidError, RefusedError
 from memory.forgetting.forget import UNDO_WINDOW
 from memory.lineage.revisions import list_revisions
 from memory.models import Revision
-from memory.reading.browse import Filters, list_entries, possible_updates
+from memory.reading.browse import Filters, list_entries, possible_updates, superseded_by
 from memory.record.tool_calls import uses
 from memory.spaces.themes import check_theme
 from webapp.api.answers import (
@@ -154,9 +154,11 @@ def read(path: EntryPath) -> Response:
     if is_incognito(space):
         raise RefusedError("incognito", NOTHING_RECALLED)
     own = entry.memory.space_id == space.id
-    links = possible_updates(session(), credential().user_id, path.entry_id) if own else ()
+    about = (session(), credential().user_id, path.entry_id, utc_now())
+    links = possible_updates(*about) if own else ()
     updates = [{"id": str(memory.id), "text": memory.text, "differs_in": link.differs_in} for link, memory in links]
-    return jsonify({**entry_json(entry, own=own), "possible_updates": updates})
+    newer = [str(memory.id) for memory in superseded_by(*about)] if own else []
+    return jsonify({**entry_json(entry, own=own), "superseded_by": newer, "possible_updates": updates})
 
 
 @bp.get("/<uuid:entry_id>/uses", summary="Where a memory was used", responses={"200": UsesAnswer})

@@ -18,6 +18,7 @@ from webapp.api.answers import (
     Moment,
     OutOfReach,
     StatedFactAnswer,
+    SupersededBy,
     TraceAnswer,
     UnreadEntryAnswer,
     Warnings,
@@ -210,7 +211,7 @@ class NamedUpdateAnswer(BaseModel):
 class ToldUpdateAnswer(NamedUpdateAnswer):
     """An older memory that a new one may be an update of, with its text."""
 
-    content: str
+    content: str = Field(description="Its text, or as much of a long one as tells which it is.")
 
 
 class AddedAnswer(BaseModel):
@@ -238,6 +239,7 @@ class UpdatedAnswer(RootModel[ReadAnswer | UnreadEntryAnswer]):
 class GotAnswer(ReadAnswer):
     """A memory as `memory_get` answers it."""
 
+    superseded_by: list[str] = SupersededBy
     possible_updates: list[NamedUpdateAnswer]
 
 

@@ -15,7 +15,17 @@ from memory.accounts.accounts import list_tokens
 from memory.conversations.said import said_words
 from memory.lineage.summing_up import summed_up
 from memory.models import DEFAULT_SPACE, Memory, PossibleUpdate, Space, Theme
-from memory.reading.browse import Entry, Filters, Page, get_entries, get_entry, list_counted, list_ids, possible_updates
+from memory.reading.browse import (
+    Entry,
+    Filters,
+    Page,
+    get_entries,
+    get_entry,
+    list_counted,
+    list_ids,
+    possible_updates,
+    superseded_by,
+)
 from memory.remote.credentials import credentials_in
 from memory.spaces.sharing import Sharing, found_in_of
 from memory.spaces.spaces import SpaceOffer, offer_spaces
@@ -221,13 +231,13 @@ def listing(form: BrowseForm) -> Listing:
 def opened(memory_id: UUID) -> Opened:
     """Return one memory with possible updates and its line of supersession; raises `NotFoundError`."""
     entry = visible_entry(memory_id)
-    user_id, older_id = credential().user_id, entry.memory.supersedes
-    older = get_entry(session(), user_id, older_id, now=utc_now()) if older_id else None
-    newer = select(Memory).where(Memory.user_id == user_id, Memory.supersedes == memory_id).order_by(Memory.created_at)
-    updates = possible_updates(session(), user_id, memory_id)
-    summed = summed_up(session(), entry.memory, utc_now())
+    user_id, older_id, now = credential().user_id, entry.memory.supersedes, utc_now()
+    older = get_entry(session(), user_id, older_id, now=now) if older_id else None
+    newer = superseded_by(session(), user_id, memory_id, now)
+    updates = possible_updates(session(), user_id, memory_id, now)
+    summed = summed_up(session(), entry.memory, now)
     shares = found_in_of(session(), entry.memory) if entry.memory.status == "active" else ()
-    return Opened(entry, updates, older, session().scalars(newer).all(), *summed, shares)
+    return Opened(entry, updates, older, newer, *summed, shares)
 
 
 def neighbours(outcome: Outcome) -> list[tuple[Neighbour, Entry | None]]:

@@ -11,11 +11,12 @@ from pydantic import AfterValidator, ConfigDict, Field
 
 from memory.drafts.drafts import Draft
 from memory.errors import InvalidError
-from memory.reading.browse import possible_updates, where_said
+from memory.reading.browse import possible_updates, superseded_by, where_said
 from memory.spaces.themes import list_themes
 from retrieval.days.dates import local
 from retrieval.policy import Policy
 from retrieval.query import Hit, Result
+from retrieval.words.passage import ELLIPSIS
 from webapp.api.schemas import (
     Expiry,
     Limit,
@@ -38,7 +39,7 @@ from webapp.api.schemas import (
     none_when_empty,
     outcome_json,
 )
-from webapp.context import credential, session, zone
+from webapp.context import credential, session, utc_now, zone
 from webapp.guards import may_read
 from webapp.operations import change, found_entry, remove, scope_for, silent_spaces, skipped, store
 from webapp.recall import find
@@ -58,6 +59,9 @@ from webapp.tools.shown import answer_json, named, place_json, remarks, why_json
 
 # Characters of a conversation's name in what `query_memory` says of where a memory comes from.
 _LONGEST_NAME = 80
+# Characters of a memory that a new one may be an update of, of which a model is to see which it is: three of 64 KiB
+# would be tens of thousands of tokens.
+_LONGEST_UPDATED = 1000
 
 IMPORTANCE = "How much it matters, 0 to 1; default: what its words and its use say."
 EXPIRES = "When it is to be gone for good (ISO 8601, with a zone); default: never."
@@ -244,8 +248,9 @@ def _add(arguments: AddArguments) -> ToolResult:
     answer = {"id": shown["id"], "status": status, "trace": shown["trace"]}
     if outcome.refusal:
         answer["reason"] = outcome.refusal
-    if outcome.id and outcome.trace.possible_update_of and may_read():
-        answer["possible_updates"] = _updated_by(outcome.id, outcome.trace.possible_update_of)
+    older = outcome.trace.possible_update_of
+    if outcome.id and older and may_read() and (updated := _updated_by(outcome.id, older)):
+        answer["possible_updates"] = updated
     affected = (shown["id"],) if shown["id"] else ()
     # A refused text is not to be found in the journal either.
     return ToolResult(answer, status, affected, private=outcome.outcome == "refused", status=STATUS[outcome.outcome])
@@ -253,12 +258,16 @@ def _add(arguments: AddArguments) -> ToolResult:
 
 def _updated_by(memory_id: UUID, older: Sequence[UUID]) -> list[dict[str, str]]:
     """Return what a new memory may be an update of, with its text: a model that has no more than ids asks again."""
-    links = possible_updates(session(), credential().user_id, memory_id)
+    links = possible_updates(session(), credential().user_id, memory_id, utc_now())
     return [
-        {"id": str(memory.id), "differs_in": link.differs_in, "content": memory.text}
+        {"id": str(memory.id), "differs_in": link.differs_in, "content": _beginning(memory.text)}
         for link, memory in links
         if memory.id in older
     ]
+
+
+def _beginning(text: str) -> str:
+    return text if len(text) <= _LONGEST_UPDATED else f"{text[:_LONGEST_UPDATED]}{ELLIPSIS}"
 
 
 def _get(arguments: ItemArguments) -> ToolResult:
@@ -266,9 +275,14 @@ def _get(arguments: ItemArguments) -> ToolResult:
     if why := skipped(space):
         return ToolResult({"item": None, "degraded": [why]}, {"degraded": [why]}, private=True)
     own = entry.memory.space_id == space.id
-    links = possible_updates(session(), credential().user_id, arguments.item_id) if own else ()
-    updates = [{"id": str(memory.id), "differs_in": link.differs_in} for link, memory in links]
-    answer = {**entry_json(entry, own=own), "content": entry.memory.text, "possible_updates": updates}
+    about = (session(), credential().user_id, arguments.item_id, utc_now())
+    links = possible_updates(*about) if own else ()
+    answer = {
+        **entry_json(entry, own=own),
+        "content": entry.memory.text,
+        "superseded_by": [str(memory.id) for memory in superseded_by(*about)] if own else [],
+        "possible_updates": [{"id": str(memory.id), "differs_in": link.differs_in} for link, memory in links],
+    }
     return ToolResult(answer, affected=(str(arguments.item_id),))
 
 
