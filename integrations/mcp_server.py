@@ -51,9 +51,9 @@ class Tools:
         return str(answer["prompt"])
 
     async def listed(self, _context: Any, _page: types.PaginatedRequestParams | None) -> types.ListToolsResult:
-        """Return the tools that the token may call."""
+        """Return the tools that the token may call; raises `httpx.HTTPError`, of which the client is told the words."""
         answer = await self._server.get("tools", params={"format": "mcp"})
-        return types.ListToolsResult.model_validate(answer.raise_for_status().json())
+        return types.ListToolsResult.model_validate(_answer(answer))
 
     async def called(self, _context: Any, call: types.CallToolRequestParams) -> types.CallToolResult:
         """Return what a tool answers; what it refuses, and a server that is away, is told the model as an error."""
@@ -70,14 +70,20 @@ class Tools:
             return _result(f"Memory is out of reach ({type(error).__name__}): go on without it.", is_error=True)
 
 
-def _answer(response: httpx.Response) -> Any:
-    """Return what the server answers; raises `httpx.HTTPError` with its own words where it refuses."""
+def _answer(response: httpx.Response) -> dict[str, Any]:
+    """Return what the server answers; raises `httpx.HTTPError` with its own words where it refuses.
+
+    Raises `ValueError` or `LookupError` where something else answers.
+    """
     if response.is_client_error:
         # That a token is not valid, which scope it lacks, or that there is no such space.
         refusal = response.json()
         said = [error["message"] for error in refusal.get("errors", ())] or [refusal["detail"]]
         raise httpx.HTTPError(f"{response.status_code}, {said[0]}")
-    return response.raise_for_status().json()
+    answer = response.raise_for_status().json()
+    if isinstance(answer, dict):
+        return answer
+    raise ValueError("not an object")
 
 
 def _result(text: str, *, is_error: bool) -> types.CallToolResult:

@@ -16,9 +16,11 @@ from typing import Any, TypeVar
 
 import pytest
 from api_server import served
+from sqlalchemy import update
 
 from memory.clock import utc_now
 from memory.drafts.drafts import Draft
+from memory.models import Token
 from memory.writing.remember import remember_many
 from webapp.tools import TOOLS
 
@@ -188,6 +190,21 @@ def test_a_server_that_goes_away_is_told_the_model_as_an_error(app, ada):
     )
 
 
+def test_a_token_that_is_revoked_meanwhile_is_told_as_such(base_url, ada):
+    from mcp import MCPError
+
+    token = ada.new_token("read")["Authorization"].removeprefix("Bearer ")
+
+    async def _listed(session: Any) -> None:
+        with ada.session() as own:
+            own.execute(update(Token).where(Token.prefix == token[:11]).values(revoked_at=utc_now()))
+        await session.list_tools()
+
+    with pytest.raises(BaseExceptionGroup) as raised:
+        connected(base_url, token, _listed)
+    assert raised.group_contains(MCPError, match="^401, a valid bearer token is needed")
+
+
 @pytest.mark.parametrize(
     ("args", "token", "said"),
     [
@@ -291,6 +308,7 @@ def another_service(told: bytes) -> Iterator[str]:
     ("told", "said"),
     [
         pytest.param(b"<p>Log in first</p>", "something else answers there", id="a proxy"),
+        pytest.param(b"[]", "something else answers there", id="another service"),
         pytest.param(b'{"prompt": "", "error": true}', "its database does not answer", id="a server alone"),
     ],
 )
