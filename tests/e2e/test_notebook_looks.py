@@ -70,8 +70,10 @@ def test_the_handle_of_a_cell_is_seen(
 def test_a_table_in_a_note_has_columns_and_code_in_it_is_seen_whole(log_in: LogIn, library: Any) -> None:
     page = log_in(library, at=None)
     note = new_cell(page, "Note")
-    note.get_by_label("Markdown").fill("| hive | honey |\n|---|---|\n| north | 12 |\n\n```\n" + "hum " * 200 + "\n```")
+    table, code = "| hive | honey |\n|---|---|\n| north | 12 |", "```\n" + "hum " * 200 + "\n```"
+    note.get_by_label("Markdown").fill(f"{table}\n\n{code}\n\n##### Bees")
     note.get_by_role("button", name="Save").click()
+    expect(note.locator("h6")).to_have_css("font-size", re.compile("^1[6-9]"))
     expect(note.locator("td").first).to_have_css("padding-right", re.compile("[1-9]"))
     assert note.locator("pre").evaluate("(each) => each.scrollWidth <= each.clientWidth")
 
@@ -98,6 +100,9 @@ def test_a_chart_is_labelled_with_the_days_of_its_table(log_in: LogIn, library: 
     assert not [each for each in page.evaluate("[...window.drawn]") if re.search(r"[ap]m$|/", each)]
     # What it took to keep the choice says nothing of the chart, which is drawn anew whenever it is looked at.
     expect(cell.locator(".took")).to_have_count(0)
+    # On paper nothing scrolls.
+    page.emulate_media(media="print")
+    expect(cell.locator(".scroll")).to_have_css("max-height", "none")
 
 
 def test_a_chart_without_scripts_is_its_table(log_in: LogIn, library: Any) -> None:
