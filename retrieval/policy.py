@@ -246,7 +246,7 @@ def _coerced(key: str, value: Any) -> Any:
     if key == "legs":
         return _legs(value)
     if key not in _RANGES:
-        raise PolicyError(key, "is not a policy field")
+        raise PolicyError(key, f"is not a policy field; there are {', '.join(('fusion', 'legs', *_RANGES))}")
     return _number(key, value)
 
 

@@ -73,7 +73,7 @@ def test_a_table_in_a_note_has_columns_and_code_in_it_is_seen_whole(log_in: LogI
     table, code = "| hive | honey |\n|---|---|\n| north | 12 |", "```\n" + "hum " * 200 + "\n```"
     note.get_by_label("Markdown").fill(f"{table}\n\n{code}\n\n##### Bees")
     note.get_by_role("button", name="Save").click()
-    expect(note.locator("h6")).to_have_css("font-size", re.compile("^1[6-9]"))
+    expect(note.locator("h6")).to_have_css("font-size", re.compile("^1[7-9]"))
     expect(note.locator("td").first).to_have_css("padding-right", re.compile("[1-9]"))
     assert note.locator("pre").evaluate("(each) => each.scrollWidth <= each.clientWidth")
 

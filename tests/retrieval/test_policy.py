@@ -49,7 +49,7 @@ def test_kept_weights_that_no_policy_has_any_more_mean_nothing():
     assert kept_policy(kept, Policy()) == policy_from({"alpha": 0.5}, Policy())
     assert RETIRED.isdisjoint(asdict(Policy()))
     for field in RETIRED:
-        with pytest.raises(PolicyError, match="is not a policy field"):
+        with pytest.raises(PolicyError, match="is not a policy field; there are fusion, legs, semantic_weight, "):
             policy_from({field: 0.3}, Policy())
 
 

@@ -53,9 +53,10 @@ def test_no_vector_is_waited_for_where_nothing_embeds(agent, ada, nothing_embeds
 
 
 def test_a_repeat_answers_200(agent):
-    first = agent.post(ENTRIES, {"text": "Ada keeps bees"})
+    first = agent.post(ENTRIES, {"text": "Ada keeps bees", "importance": 0.2})
     second = agent.post(ENTRIES, {"text": "ada keeps BEES"})
     assert (second.status_code, second.json["outcome"], second.json["id"]) == (200, "merged", first.json["id"])
+    assert second.json["trace"]["importance"] == agent.entry(first.json["id"])["importance"] == 0.3
 
 
 def test_a_forgotten_text_answers_409(agent, memory_id):

@@ -69,6 +69,9 @@ def test_an_empty_list_says_how_an_agent_posts(reader: FlaskClient) -> None:
     response = reader.get("/conversations")
     assert "curl http://localhost/v1/conversations/$ID/messages" in words_of(response.text)
     assert '<a href="/tokens">' in response.text
+    # A screen reader tells that there is none, and not each line of the shell.
+    told = re.findall(r'<p [^>]*role="status">(.*?)</p>|<div [^>]*role="status">', response.text, re.DOTALL)
+    assert told == ["No agent has kept a conversation here yet."]
 
 
 def test_the_posting_that_the_empty_list_shows_works(reader: FlaskClient, agent: Agent) -> None:

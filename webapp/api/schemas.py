@@ -545,8 +545,7 @@ def entry_json(entry: Entry, *, own: bool = True) -> dict[str, Any]:
         "token": token_json(memory.token_id, entry.token),
         "simhash": f"{memory.simhash & (1 << 64) - 1:016x}",
         "repeat_count": memory.repeat_count,
-        # Rounded, as adding and taking away again leaves a trace beyond the sixteenth digit.
-        "importance": round(memory.importance, 6),
+        "importance": _weight(memory.importance),
         "metadata_confidence": memory.metadata_confidence,
         "pinned": memory.pinned,
         "manually_saved": memory.manually_saved,
@@ -558,6 +557,11 @@ def entry_json(entry: Entry, *, own: bool = True) -> dict[str, Any]:
         "expires_at": moment(memory.expires_at),
         "version": memory.version,
     }
+
+
+def _weight(importance: float | None) -> float | None:
+    # Rounded, as adding and taking away again leaves a trace beyond the sixteenth digit.
+    return None if importance is None else round(importance, 6)
 
 
 def changed_json(entry: Entry, *, closed: bool = False) -> dict[str, Any]:
@@ -605,7 +609,7 @@ def outcome_json(outcome: Outcome) -> dict[str, Any]:
                 {"id": str(n.id), "distance": n.distance, "exact": n.exact, "differs_in": n.differs_in}
                 for n in trace.neighbours
             ],
-            "importance": trace.importance,
+            "importance": _weight(trace.importance),
             "terms": [{"name": t.name, "delta": t.delta, "reason": t.reason} for t in trace.terms],
             "repeat_count": trace.repeat_count,
             "pinned": trace.pinned,
