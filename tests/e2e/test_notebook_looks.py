@@ -100,6 +100,12 @@ def test_a_chart_is_labelled_with_the_days_of_its_table(log_in: LogIn, library: 
     assert not [each for each in page.evaluate("[...window.drawn]") if re.search(r"[ap]m$|/", each)]
     # What it took to keep the choice says nothing of the chart, which is drawn anew whenever it is looked at.
     expect(cell.locator(".took")).to_have_count(0)
+    # The lines behind it are those of its table: as dark as what is drawn, they would be taken for it.
+    page.emulate_media(contrast="more")
+    style = cell.locator("table").evaluate(
+        "(each) => [getComputedStyle(each)].map((of) => [of.color, of.borderTopColor])"
+    )
+    assert len({*style[0]}) == 2
     # On paper nothing scrolls.
     page.emulate_media(media="print")
     expect(cell.locator(".scroll")).to_have_css("max-height", "none")
