@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from memory.embedding.likeness import cosine_of
 from retrieval.course import Course
 from retrieval.days import asked_beside
-from retrieval.days.dates import zone_of
+from retrieval.days.dates import local, zone_of
 from retrieval.days.eras import Era, as_asked_then, era_of
 from retrieval.days.from_then import tells_no_other
 from retrieval.lookup.candidates import Source
@@ -21,6 +21,7 @@ from retrieval.query import Dense
 from retrieval.ranking.silence import Judge
 from retrieval.ranking.types import Scored, Vector
 from retrieval.reading.versions import overtakes, versions
+from retrieval.words import times
 from retrieval.words.about import Asked, without_names
 from retrieval.words.answers import (
     asks,
@@ -139,8 +140,7 @@ class Hearing:
         judge, policy = self.judge, self.source.policy
         # Turns are left out wherever they stand, as they say half of what they mean.
         notes = [each for each in best if not is_talk(each.candidate.text)]
-        texts = ["\n".join(_to_read(each, first=place < READ_WIDELY)) for place, each in enumerate(notes)]
-        asked = [*zip(self._asked_of(notes), texts, strict=True)]
+        asked = [*zip(self._asked_of(notes), self._texts_of(notes), strict=True)]
         whole = [judge.wants_the_end(each) for each in notes]
         # The first one is read alone, as it is enough for half of all questions. Where it is not, reading seldom ends
         # before `reads` notes, so the others are read at once; and all are where one is never enough.
@@ -210,6 +210,17 @@ class Hearing:
             kept = each.candidate.created_at
             of_then = each.date_match == 1 and tells_no_other(each.candidate.text, kept, zone_of(now))
             yield timeless if of_then else self.question
+
+    def _texts_of(self, notes: Sequence[Scored]) -> Iterator[str]:
+        """Give what is read of each note: where it is asked when something was done, also when it was kept.
+
+        A note of what was done seldom says when: "Repotted the fern" answers "When did I repot the fern?" by its day.
+        """
+        zone, when = zone_of(self.source.now), times.asks_when_done(self.question)
+        for place, each in enumerate(notes):
+            text = "\n".join(_to_read(each, first=place < READ_WIDELY))
+            kept = local(each.candidate.created_at, zone)
+            yield f"({kept.day} {kept:%B %Y}) {text}" if when and tells_no_other(text, kept, zone) else text
 
     def _is_enough(self, read: Sequence[Scored]) -> bool:
         """Tell whether nothing more needs to be read."""

@@ -7,6 +7,10 @@ import re
 _ASKS = re.compile(
     r"\bwhen\b|\bhow long\b|\bsince when\b|\b(?:what|which)\s+(?:date|day|week|month|season|year|time)\b", re.IGNORECASE
 )
+_ASKS_WHEN_DONE = re.compile(
+    r"\b(?:when|how\s+long\s+ago|(?:what|which)\s+(?:date|day|week|month|season|year))\s+(?:did|was|were|have|has|had)\b",
+    re.IGNORECASE,
+)
 _SAYS = re.compile(
     r"""\b(?:
         (?:yester|to)day|tomorrow|tonight|ago|since|recently|lately
@@ -36,6 +40,15 @@ def asks_when(question: str) -> bool:
     (True, False)
     """
     return _ASKS.search(question) is not None
+
+
+def asks_when_done(question: str) -> bool:
+    """Tell whether the question asks on which day something was done.
+
+    >>> asks_when_done("When did Ada move?"), asks_when_done("When does Ada move?")
+    (True, False)
+    """
+    return _ASKS_WHEN_DONE.search(question) is not None
 
 
 def says_when(text: str) -> bool:

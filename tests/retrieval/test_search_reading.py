@@ -180,6 +180,15 @@ def test_what_was_kept_at_the_time_that_is_asked_for_need_not_say_it(runtime, ad
     assert shelf.found("Which device did we replace in June 2025?", near=1, cosine=0.3) == [], "it tells its own day"
 
 
+def test_when_something_was_done_is_told_by_the_day_on_which_that_was_kept(runtime, ada):
+    texts = ("Repotted the fern", "Bought a used piano for 280 euros", "Tea is kept in the tin")
+    shelf = ReadShelf(runtime, ada, texts)
+    assert shelf.found("When did I repot the fern?", near=0, cosine=0.5)[:1] == [texts[0]]
+    assert shelf.found("Which day did I buy the piano?", near=1, cosine=0.5)[:1] == [texts[1]]
+    assert shelf.found("When do I tune the piano?", near=1, cosine=0.5) == [], "no day of before tells that"
+    assert shelf.found("When was the piano built?", near=1, cosine=0.5) == [], "nor that"
+
+
 def test_another_number_is_kept_silent_among_more_than_are_fetched(runtime, ada):
     texts = [f"Sprint {number} ended early" for number in range(100, 140)]
     # All are as alike to the question as notes are that say the same of each.
