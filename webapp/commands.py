@@ -9,11 +9,14 @@ from uuid import UUID
 
 from flask import g
 
+from memory.commands.grammar import ALL_SAID
 from memory.commands.parse import LIKELY, SURE, Intent, asks_for_help, parse, share_of, speaks_of, words_of
 from memory.commands.slips import from_values, unseal
 from memory.commands.trail import TOOL, has_just_undone, last_change, last_memories, open_question
 from memory.drafts.drafts import Draft
+from memory.reading.browse import LARGEST_PAGE, Filters, list_entries
 from memory.reading.summary import summarise
+from retrieval.days.dates import Period
 from webapp.command_acts import SCOPES, act, confirm, space_of
 from webapp.command_answers import (
     MOST,
@@ -34,7 +37,7 @@ from webapp.command_answers import (
 from webapp.context import credential, runtime, session, utc_now
 from webapp.guards import require_scope
 from webapp.operations import is_incognito, skipped, store, told_restorables
-from webapp.recall import find
+from webapp.recall import find, past_named
 from webapp.recording import Recording, failure
 
 __all__ = ["CommandResult", "run", "take_slip"]
@@ -113,13 +116,17 @@ def _recorded(asked: Asked, text: str, work: Callable[[], CommandResult]) -> Com
 
 
 def _carry_out(asked: Asked, intent: Intent) -> CommandResult:
-    if intent.kind == "none":
+    period = _time_of(asked, intent)
+    if intent.kind == "none" or (intent.target == "time" and period is None):
         return unsure()
     if intent.kind in {"confirm", "cancel", "choose"}:
         return _answered(asked, intent)
     if intent.kind == "undo":
         return _undo(asked, intent)
     require_scope(SCOPES.get(intent.kind, "write"))
+    if period is not None:
+        require_scope(SCOPES["recall"])
+        return _of_time(asked, intent, period)
     if intent.kind == "recall":
         return _recall(asked, intent)
     if intent.kind == "remember":
@@ -164,6 +171,29 @@ def _recall_most(asked: Asked, intent: Intent) -> CommandResult:
     if known["total"] > len(items):
         answer += " These matter most."
     return CommandResult("recall", intent.confidence, True, answer, items=items)
+
+
+def _time_of(asked: Asked, intent: Intent) -> Period | None:
+    """Return the time of which whatever was kept is meant; None where no time is, or more than that."""
+    forgets = intent.kind == "forget" and intent.confidence < SURE and ALL_SAID.match(intent.subject)
+    return past_named(intent.subject, asked.conversation_id) if intent.target == "time" or forgets else None
+
+
+def _of_time(asked: Asked, intent: Intent, period: Period) -> CommandResult:
+    """Tell what was kept at a time, the newest first, or ask whether that is meant."""
+    space, kind = space_of(asked), intent.kind
+    if why := skipped(space):
+        return _closed(kind, intent, why)
+    then = Filters(space=space.slug, created_after=period.start, created_before=period.end)
+    page = list_entries(session(), asked.user_id, then, limit=LARGEST_PAGE, cursor=None, now=utc_now())
+    items = listed([each.memory.id for each in page.entries if each.memory.created_at in period])
+    if not items:
+        return CommandResult(kind, intent.confidence, kind == "recall", "I remember nothing of that time.")
+    if kind != "recall":
+        return asking(asked, intent, items)
+    more = f" These are the last {_RECALLED}." if len(items) > _RECALLED else ""
+    answer = f"I remember {counted(len(items))} of that time.{more}"
+    return CommandResult(kind, intent.confidence, True, answer, items=items[:_RECALLED])
 
 
 def _divided(items: Sequence[Any], subject: str) -> tuple[Sequence[Any], Sequence[Any]]:

@@ -19,10 +19,12 @@ from memory.spaces.sharing import shares_theme
 from memory.spaces.themes import check_theme
 from memory.storage.database import time_limit
 from memory.storage.shelves import ENTITIES, EPISODES, MEMORIES, Shelf
+from retrieval.days import asked_period
+from retrieval.days.dates import Period
 from retrieval.policy import NAMED, Policy, PolicyError, kept_policy, policy_from
 from retrieval.query import MAX_QUERY, Dense, Query, Result
 from retrieval.search import log_search, search
-from webapp.context import credential, request_id, runtime, session, utc_now
+from webapp.context import credential, local_now, request_id, runtime, session, utc_now
 from webapp.operations import implied_space, incognito_spaces
 from webapp.ratelimit import over_limit, remember_result, remembered, seconds_left
 
@@ -104,6 +106,13 @@ def find(
             shared=shared,
         )
         return _ranked_by(weights, target, _answered(query, chosen, target, now))
+
+
+def past_named(words: str, conversation: UUID | None) -> Period | None:
+    """Return the past time that words name, in days of the asker's zone; None where they name none, or more than it."""
+    _scope(None, conversation)
+    period = asked_period.alone(f"What did I say {words}?", local_now())
+    return None if period is None or period.to_come else period
 
 
 def _answered(query: Query, policy: Policy, scope: Scope, now: datetime) -> Result:

@@ -66,9 +66,9 @@ Kind = Literal[
     "choose",
     "none",
 ]
-# What is meant: the last memory, all of the last ones, one of a list, one by its id, whatever fits some words, all
-# that there is, or what is no longer there.
-Target = Literal["nothing", "last", "all", "place", "id", "about", "text", "everything", "gone"]
+# What is meant: the last memory, all of the last ones, one of a list, one by its id, whatever fits some words, what was
+# kept at a time (it is no command if the words name none), all that there is, or what is no longer there.
+Target = Literal["nothing", "last", "all", "place", "id", "about", "text", "time", "everything", "gone"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,6 +123,9 @@ _ALL = (
     rf"(?:absolutely )?(?:everything|anything|whatever|all(?: of it)?|it all|{_NOTES})(?:{_SAID}| there is"
     r"| in (?:your |my |the )?memory)?(?: about me)?"
 )
+
+# How the subject begins of who wants forgotten whatever was said, of which a time may tell the rest.
+ALL_SAID = re.compile(rf"(?:{_THINGS}|what)\b", re.IGNORECASE)
 
 # Before what takes something back; before "forget that" it says that the same is meant as by itself: nothing.
 _NEVER_MIND = r"(?:never ?mind(?: (?:that|it))?[\s,.!:;-]+)?"
@@ -325,6 +328,13 @@ PATTERNS: tuple[Pattern, ...] = (
     ),
     # Of whom or what it is: "forget that song" tells nothing, "forget that Anna likes tea" does.
     *_say("forget", "text", 0.6, rf"forget that (?P<subject>\w\S*(?: \S+){{0,2}} {_TELLS}(?: .{{1,300}})?)"),
+    *_say(
+        "forget",
+        "time",
+        0.95,
+        rf"(?:{_FORGET_HERE}) (?P<subject>{_NOTES}{_SAID}? (?:from|since|in|on|during|over) \S.{{0,60}}?)"
+        rf"{_FROM_MEMORY}",
+    ),
     *_say("forget", "about", 0.6, rf"(?:{_NO_WISH}|stop) remember(?:ing)? {_SUBJECT}"),
     *_say(
         "forget",
@@ -350,7 +360,7 @@ PATTERNS: tuple[Pattern, ...] = (
         rf"|in memory|on file))? {_ABOUT} {_SUBJECT}",
         rf"what (?:all |else |exactly )?have you {_KEPT} {_ABOUT} {_SUBJECT}",
         rf"what (?:have|did) (?:i|we) (?:ever )?(?:said|say|told|tell|mentioned|mention|written|write|talked"
-        rf"|talk)(?: (?:to )?you)? {_ABOUT} {_SUBJECT}",
+        rf"|talk|decided?|agreed?)(?: (?:to )?you)? {_ABOUT} {_SUBJECT}",
         rf"what(?:'s| is)(?: there)? in (?:your |my |the )?memory {_ABOUT} {_SUBJECT}",
         rf"(?:do|did) you (?:still )?(?:{_KNOW}|have) (?:anything|something|things|what i (?:said|told you)"
         rf"|stuff) {_ABOUT} {_SUBJECT}",
@@ -363,6 +373,14 @@ PATTERNS: tuple[Pattern, ...] = (
         rf"(?:have|did) i (?:ever )?(?:told|tell|mentioned?)(?: (?:to )?you)? (?:anything )?{_ABOUT} {_SUBJECT}",
         rf"(?:remind me|tell me) (?:again )?(?:of )?what i (?:said|told you) {_ABOUT} {_SUBJECT}",
         rf"any(?:thing)? (?:memories|in memory|remembered) {_ABOUT} {_SUBJECT}",
+    ),
+    *_say(
+        "recall",
+        "time",
+        0.95,
+        rf"what (?:have|did) (?:i|we) (?:said|say|told|tell|mentioned|mention)(?: (?:to )?you)? {_SUBJECT}",
+        rf"what (?:(?:do|can) you (?:still )?{_KNOW}|have you {_KEPT}) {_SUBJECT}",
+        rf"(?:tell me|show me|show|list) (?P<subject>(?:(?:{_THINGS}|what){_SAID}|{_NOTES}) .{{1,300}})",
     ),
     *_say(
         "recall",

@@ -28,6 +28,10 @@ SAID = {
         "What is in your memory about the boiler?",
         "recall the wifi password",
         "do you remember the name of the hotel?",
+        "What did we decide about the boiler?",
+        "what did I tell you yesterday?",
+        "What do you remember from last week?",
+        "show me everything I said last week",
     ],
     "forget": [
         "forget that",
@@ -58,6 +62,7 @@ SAID = {
         "permanently delete everything about Ada",
         "purge everything you know about Ada",
         "remove all traces of Ada",
+        "delete all my notes from yesterday",
         "delete my memories of Ada",
         "forget what I just told you about Ada",
         "forget I ever mentioned Ada",

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from uuid import UUID
 
 import pytest
-from api_agent import ENTRIES, embed, memories_of, rows
+from api_agent import ENTRIES, Agent, embed, memories_of, rows
 from spoken import listed, say
 
 from memory.clock import utc_now
@@ -199,6 +200,35 @@ def test_several_last_memories_are_never_forgotten_by_one_word(agent, ada, notes
     assert say(agent, "forget that")["done"] is False
     assert say(agent, "forget them")["done"] is False
     assert memories_of(ada) == 3
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "forget what I told you in the last hour",
+        "forget everything that I said today and yesterday",
+        "delete all my notes from the last two days",
+    ],
+)
+def test_what_was_said_at_a_time_is_asked_about_and_nothing_else_goes(agent, ada, notes, text):
+    old = agent.store("The bakery was sold an hour ago", created_at=(utc_now() - timedelta(days=9)).isoformat())
+    asked = say(agent, text)
+    assert (asked["done"], listed(asked)) == (False, {*notes.values()})
+    assert say(agent, "yes")["done"]
+    assert say(agent, text)["answer"] == "I remember nothing of that time."
+    assert listed(say(agent, "what did I tell you in the last two weeks?")) == {old}
+
+
+@pytest.mark.parametrize("text", ["what did I tell you to do?", "what do you remember from the bakery"])
+def test_what_names_no_time_is_no_command_whoever_says_it(agent, client, ada, notes, text):
+    assert say(agent, text)["intent"] == "none"
+    assert say(Agent(client, ada.new_token("write")), text)["intent"] == "none"
+
+
+def test_nothing_is_told_of_a_time_where_recall_is_off(agent, notes):
+    agent.patch("/v1/spaces/default", {"memory_enabled": False})
+    answer = say(agent, "what did I tell you today?")
+    assert (answer["done"], answer["reason"], answer["memories"]) == (False, "memory_off", [])
 
 
 @pytest.mark.parametrize("text", ["forget it", "forget the hazelnuts"])
