@@ -31,6 +31,7 @@ from webapp.command_answers import (
     done,
     helping,
     listed,
+    named,
     quote,
     unsure,
 )
@@ -242,7 +243,10 @@ def _remember(asked: Asked, intent: Intent) -> CommandResult:
     if outcome.outcome == "merged":
         known = done(asked, "remember", "I knew that already; I count it once more.", [outcome.id], None)
         return replace(known, confidence=intent.confidence)
-    return done(asked, "remember", "I will remember that.", [outcome.id], Act("unremember", (outcome.id,)), own=True)
+    answer, other = "I will remember that.", listed(outcome.trace.possible_update_of)
+    if other:
+        answer = f"I will remember that, and keep {named(other)} beside it until you decide which holds."
+    return done(asked, "remember", answer, [outcome.id], Act("unremember", (outcome.id,)), own=True)
 
 
 # --- what is meant ----------------------------------------------------------------------------------------------------

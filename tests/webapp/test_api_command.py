@@ -406,6 +406,15 @@ def test_an_undone_pin_leaves_no_trace_on_the_memory(agent, ada, notes):
     assert rows(ada, f"SELECT {columns} FROM memories WHERE id = :id", id=notes["nuts"]) == before
 
 
+@pytest.mark.parametrize(
+    ("scopes", "told"), [(("read", "write"), "“The garage code is 5521”"), (("write",), "one memory")]
+)
+def test_who_tells_what_may_be_news_is_told_of_what(client, ada, agent, scopes, told):
+    agent.store("The garage code is 5521")
+    answer = say(Agent(client, ada.new_token(*scopes)), "remember that the garage code is 6621")["answer"]
+    assert answer == f"I will remember that, and keep {told} beside it until you decide which holds."
+
+
 @pytest.mark.parametrize("said", ["help", "Help, please!", "What can I say?", "show me the commands"])
 def test_help_lists_what_is_known(agent, notes, said):
     answer = say(agent, said)
