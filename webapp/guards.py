@@ -188,8 +188,12 @@ def object_required() -> None:
 
 def _refuse_unread(body: dict[str, Any]) -> None:
     """Refuse a body that the view does not take: a caller who asks in it for an undo would get none, and not know."""
-    if body and "body" not in taken_by(_view()):
-        raise InvalidError(next(iter(body)) or "body", "is not taken in a body here")
+    taken = taken_by(_view())
+    if body and "body" not in taken:
+        name = next(iter(body)) or "body"
+        if name in getattr(taken.get("query"), "model_fields", ()):
+            raise InvalidError(name, f"is taken behind the address here, as ?{name}=, and in no body")
+        raise InvalidError(name, "is not taken in a body here")
 
 
 def is_big() -> bool:

@@ -130,6 +130,12 @@ def test_what_an_address_does_not_take_is_named_and_nothing_is_done(agent, metho
     assert (entry["text"], entry["pinned"], entry["version"]) == ("Bees hum", False, 1)
 
 
+def test_what_belongs_behind_the_address_is_told_to_who_sends_it_in_a_body(agent):
+    response = agent.ask("DELETE", f"{ENTRIES}/{agent.store('Bees hum')}", json={"undo": True})
+    said = "is taken behind the address here, as ?undo=, and in no body"
+    assert response.json["errors"] == [{"field": "undo", "message": said}]
+
+
 def test_an_empty_body_is_taken_everywhere(agent):
     memory_id = agent.store("Bees hum")
     assert agent.post(f"{ENTRIES}/{memory_id}/pin", {}).json["pinned"] is True
