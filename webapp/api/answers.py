@@ -31,6 +31,7 @@ Degraded = (
 )
 KeptBack = "How many came near, none of which seems to be about what was asked; left out otherwise."
 Moment = Field(description="ISO 8601 with the zone.")
+SupersededBy = Field(description="Ids of the memories that supersede it.")
 TextVersion = Field(description="Counts what the text has said, from 1. Numbers of revisions count every change.")
 EMBEDDING = "`none` where nothing was stored, or kept in a full space, or nothing is set up that embeds."
 
@@ -101,9 +102,6 @@ class EntryAnswer(BaseModel):
     updated_at: str = Moment
     expires_at: str | None
     version: int = TextVersion
-
-
-SupersededBy = Field(description="Ids of the memories that supersede it.")
 
 
 class UnreadEntryAnswer(BaseModel):
