@@ -18,6 +18,7 @@ from evals.dataset import Collection, DataSet, Item, Question
 from evals.locomo import Conversation, Turn, memory_text
 from evals.storable import refusal, unfit
 from memory.drafts.drafts import MAX_SOURCE_ID_LENGTH
+from memory.ids import in_one_case
 
 # The name of a conversation becomes part of the ids of its sessions, whose length is limited.
 _LONGEST_NAME = 64
@@ -37,20 +38,22 @@ def _moment(value: str) -> str:
 
 Text = Annotated[str, AfterValidator(_sound)]
 Name = Annotated[str, Field(min_length=1, max_length=MAX_SOURCE_ID_LENGTH), AfterValidator(_sound)]
+# As a memory is stored with it: what is found is told by it.
+Id = Annotated[Name, AfterValidator(in_one_case)]
 
 
 class _Memory(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True)
 
     kind: Literal["memory"]
-    id: Name
+    id: Id
     text: Text
     speaker: Name | None = None
     date: Annotated[str, AfterValidator(_moment)] | None = None
     session: Name | None = None
     user: Name = "user"
     type: Name = "note"
-    replaces: Name | None = None
+    replaces: Id | None = None
 
 
 class _Question(BaseModel):
@@ -58,7 +61,7 @@ class _Question(BaseModel):
 
     kind: Literal["question"]
     text: Text
-    relevant: list[Name] = []
+    relevant: list[Id] = []
     nothing: bool = False
     category: Name = "other"
     user: Name = "user"

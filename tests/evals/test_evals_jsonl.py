@@ -20,6 +20,8 @@ from evals.jsonl import parse
 from evals.persons import UNSEEN
 from evals.runs import Run
 
+# As some libraries write ids: what is stored names its sources in small letters.
+CAPITALS = "019B76DA-A800-7000-8000-00000000000A"
 DOCS = (Path(__file__).parents[2] / "docs" / "evaluation.md").read_text()
 
 
@@ -231,7 +233,9 @@ def test_the_command_measures_keeps_and_ends_with_the_verdict(tmp_path: Path, ke
                 memory("m2", "My dentist is called Dr Okonjo", **said),
                 memory("m1", "Bob keeps bees on the roof", user="bob"),
                 question("Where is the spare key?", relevant=["m1"], user="ann", category="places"),
+                memory(CAPITALS, "Bob plays the cello on Tuesdays", user="bob"),
                 question("Who keeps bees?", relevant=["m1"], user="bob"),
+                question("What does Bob play?", relevant=[CAPITALS], user="bob"),
                 question("Who keeps bees on the roof?", nothing=True, user="ann"),
             ]
         )
