@@ -20,14 +20,14 @@ help: ## Show this list
 
 # An environment without pip is half of one: it was left where the system lacks the package for `venv`, or by Ctrl-C.
 # The pip that comes with Python 3.11 takes twice as long. torch goes first and by the constraints file: resolved later,
-# it would bring gigabytes of CUDA along.
+# it would bring gigabytes of CUDA along. What setuptools warns of at each installation in place is nobody's concern.
 define INSTALL
 @$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed; set PYTHON=...")'
 @echo "Installing into .venv: a few minutes the first time, and some 2 GB."
 @test -x $(BIN)/pip || $(PYTHON) -m venv .venv
 $(BIN)/pip install --quiet --disable-pip-version-check $(PIP_ARGS) 'pip>=26,<27'
 $(BIN)/pip install --quiet --disable-pip-version-check $(PIP_ARGS) -c constraints.txt torch
-$(BIN)/pip install --quiet --disable-pip-version-check $(PIP_ARGS) -c constraints.txt -e
+PYTHONWARNINGS=ignore $(BIN)/pip install --quiet --disable-pip-version-check $(PIP_ARGS) -c constraints.txt -e
 endef
 
 .venv/installed: pyproject.toml constraints.txt
