@@ -215,12 +215,21 @@ class Hearing:
         """Give what is read of each note: where it is asked when something was done, also when it was kept.
 
         A note of what was done seldom says when: "Repotted the fern" answers "When did I repot the fern?" by its day.
+        With a day any note looks like an answer to whoever reads it, "Watered the fern" as well: so only one that has
+        all of the question's words is read with it.
         """
         zone, when = zone_of(self.source.now), times.asks_when_done(self.question)
         for place, each in enumerate(notes):
             text = "\n".join(_to_read(each, first=place < READ_WIDELY))
             kept = local(each.candidate.created_at, zone)
-            yield f"({kept.day} {kept:%B %Y}) {text}" if when and tells_no_other(text, kept, zone) else text
+            dated = when and self._says_it_all(each) and tells_no_other(text, kept, zone)
+            yield f"({kept.day} {kept:%B %Y}) {text}" if dated else text
+
+    def _says_it_all(self, each: Scored) -> bool:
+        """Tell whether a note has each word of what the question asks of, its verb perhaps as "bought"."""
+        asked, places = self.judge.asked, each.candidate.places
+        lacks = len(asked.content.keys() - set(places))
+        return bool(places) and (not lacks or (lacks == 1 and times.says_done(self.question, each.candidate.text)))
 
     def _is_enough(self, read: Sequence[Scored]) -> bool:
         """Tell whether nothing more needs to be read."""

@@ -11,6 +11,20 @@ _ASKS_WHEN_DONE = re.compile(
     r"\b(?:when|how\s+long\s+ago|(?:what|which)\s+(?:date|day|week|month|season|year))\s+(?:did|was|were|have|has|had)\b",
     re.IGNORECASE,
 )
+# The past of verbs that say what was done, where it has another stem than the verb itself.
+_PAST: dict[str, str] = dict(
+    re.findall(
+        r"(\w+)-(\w+)",
+        """
+        bite-bit break-broke build-built buy-bought catch-caught choose-chose dig-dug draw-drew drink-drank drive-drove
+        eat-ate fall-fell feed-fed fight-fought fly-flew forget-forgot freeze-froze grow-grew hang-hung hold-held
+        leave-left lend-lent light-lit lose-lost meet-met pay-paid ride-rode run-ran sell-sold send-sent shoot-shot
+        sing-sang sleep-slept spend-spent steal-stole sweep-swept swim-swam teach-taught throw-threw wear-wore win-won
+        write-wrote
+        """,
+    )
+)
+_WORD = re.compile(r"[^\W\d_]+")
 _SAYS = re.compile(
     r"""\b(?:
         (?:yester|to)day|tomorrow|tonight|ago|since|recently|lately
@@ -49,6 +63,16 @@ def asks_when_done(question: str) -> bool:
     (True, False)
     """
     return _ASKS_WHEN_DONE.search(question) is not None
+
+
+def says_done(question: str, text: str) -> bool:
+    """Tell whether the text says in another word that what the question asks of was done: "bought", asked for "buy".
+
+    >>> says_done("When did I buy it?", "Bought it"), says_done("When did I buy it?", "Sold it")
+    (True, False)
+    """
+    asked, said = ({each.lower() for each in _WORD.findall(told)} for told in (question, text))
+    return any(_PAST.get(each) in said for each in asked - said)
 
 
 def says_when(text: str) -> bool:

@@ -189,6 +189,22 @@ def test_when_something_was_done_is_told_by_the_day_on_which_that_was_kept(runti
     assert shelf.found("When was the piano built?", near=1, cosine=0.5) == [], "nor that"
 
 
+@pytest.mark.parametrize(
+    ("question", "note"),
+    [
+        ("When did I buy the car?", "Bought a bike"),
+        ("When did I buy the car?", "Sold the car"),
+        ("When did I repot the fern?", "Watered the fern"),
+        ("When did I call the doctor?", "Called the dentist"),
+        ("When did Ada move to Rome?", "Ada moved to Milan"),
+        ("When was grandma born?", "Grandma was a teacher"),
+    ],
+)
+def test_the_day_of_what_else_was_done_is_no_answer(runtime, ada, question, note):
+    shelf = ReadShelf(runtime, ada, (note, "Tea is kept in the tin"))
+    assert shelf.found(question, near=0, cosine=0.7) == []
+
+
 def test_another_number_is_kept_silent_among_more_than_are_fetched(runtime, ada):
     texts = [f"Sprint {number} ended early" for number in range(100, 140)]
     # All are as alike to the question as notes are that say the same of each.
