@@ -176,7 +176,7 @@ def _recall_most(asked: Asked, intent: Intent) -> CommandResult:
 
 def _time_of(asked: Asked, intent: Intent) -> Period | None:
     """Return the time of which whatever was kept is meant; None where no time is, or more than that."""
-    forgets = intent.kind == "forget" and intent.confidence < SURE and ALL_SAID.match(intent.subject)
+    forgets = intent.kind == "forget" and ALL_SAID.match(intent.subject)
     return past_named(intent.subject, asked.conversation_id) if intent.target == "time" or forgets else None
 
 
@@ -193,7 +193,8 @@ def _of_time(asked: Asked, intent: Intent, period: Period) -> CommandResult:
     if kind != "recall":
         return asking(asked, intent, items)
     more = f" These are the last {_RECALLED}." if len(items) > _RECALLED else ""
-    answer = f"I remember {counted(len(items))} of that time.{more}"
+    least = "more than " if page.next_cursor is not None else ""
+    answer = f"I remember {least}{counted(len(items))} of that time.{more}"
     return CommandResult(kind, intent.confidence, True, answer, items=items[:_RECALLED])
 
 

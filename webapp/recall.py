@@ -109,9 +109,12 @@ def find(
 
 
 def past_named(words: str, conversation: UUID | None) -> Period | None:
-    """Return the past time that words name, in days of the asker's zone; None where they name none, or more than it."""
+    """Return the past time that words name, in days of the asker's zone; None where they name none, or more than it.
+
+    Whatever was said then is meant, which "all appointments in May" are not.
+    """
     _scope(None, conversation)
-    period = asked_period.alone(f"What did I say {words}?", local_now())
+    period = asked_period.alone(f"What I said {words}?", local_now(), beside=asked_period.SAID_THEN)
     return None if period is None or period.to_come else period
 
 

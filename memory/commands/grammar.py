@@ -127,6 +127,16 @@ _ALL = (
 # How the subject begins of who wants forgotten whatever was said, of which a time may tell the rest.
 ALL_SAID = re.compile(rf"(?:{_THINGS}|what)\b", re.IGNORECASE)
 
+# A day behind "on", and a time behind "talked about": of other words it is about a thing.
+_ON_A_DAY = (
+    r"on (?:the |last )?(?:(?:mon|tues|wednes|thurs|fri|satur|sun)day|\d{4}-\d\d-\d\d"
+    r"|(?:\d{1,2}(?:st|nd|rd|th)?(?: of)? MONTH|MONTH (?:the )?\d{1,2}(?:st|nd|rd|th)?)(?:,? \d{4})?)"
+).replace("MONTH", r"(?:jan|feb|mar|apr|may|june?|july?|aug|sep|oct|nov|dec)[a-z]{0,6}\.?")
+_TALKED_THEN = (
+    rf"(?:i|we|you)(?: just)? (?:talked|spoke) about (?:{_ON_A_DAY}|yesterday|today"
+    r"|(?:last|this) (?:night|week|month|year))"
+)
+
 # Before what takes something back; before "forget that" it says that the same is meant as by itself: nothing.
 _NEVER_MIND = r"(?:never ?mind(?: (?:that|it))?[\s,.!:;-]+)?"
 
@@ -299,6 +309,13 @@ PATTERNS: tuple[Pattern, ...] = (
     *_say("forget", "all", 1.0, rf"(?:{_FORGET_HERE}) {_THOSE}{_FROM_MEMORY}"),
     *_say(
         "forget",
+        "time",
+        0.95,
+        rf"(?:{_FORGET_ABOUT}) (?P<subject>(?:{_THINGS}|what)(?:{_SAID} {_ON_A_DAY}| {_TALKED_THEN}))"
+        rf"{_FROM_MEMORY}",
+    ),
+    *_say(
+        "forget",
         "about",
         0.95,
         rf"(?:{_FORGET_ABOUT}) (?:{_SEVERAL}|what|the thing|{_NOTE}){_SAID} {_ABOUT} {_SUBJECT}{_FROM_MEMORY}",
@@ -334,6 +351,7 @@ PATTERNS: tuple[Pattern, ...] = (
         0.95,
         rf"(?:{_FORGET_HERE}) (?P<subject>{_NOTES}{_SAID}? (?:from|since|in|on|during|over) \S.{{0,60}}?)"
         rf"{_FROM_MEMORY}",
+        rf"(?!forget)(?:{_FORGET_ABOUT}) (?P<subject>(?:{_THINGS}|what){_SAID} \S.{{0,60}}?){_FROM_MEMORY}",
     ),
     *_say("forget", "about", 0.6, rf"(?:{_NO_WISH}|stop) remember(?:ing)? {_SUBJECT}"),
     *_say(
@@ -351,6 +369,14 @@ PATTERNS: tuple[Pattern, ...] = (
         rf"(?:tell me|show me|list|recall) (?:what(?:ever)?|everything|all(?: that)?) you (?:still )?{_KNOW}",
         rf"(?:show me|show|list) (?:{_NOTES}|what(?:'s| is) in {_MEMORY})",
         rf"(?:show me|show|list) (?:everything|it all)(?: there is| you have| you've got| in {_MEMORY})?",
+    ),
+    *_say(
+        "recall",
+        "time",
+        0.95,
+        rf"what (?:have|did) (?:i|we) (?:said|say|told|tell|mentioned|mention)(?: (?:to )?you)?"
+        rf" (?P<subject>{_ON_A_DAY})",
+        rf"(?:tell me|show me|show|list) (?P<subject>(?:{_THINGS}|what){_SAID} {_ON_A_DAY})",
     ),
     *_say(
         "recall",

@@ -42,6 +42,18 @@ _WHATEVER = frozenset(
     earlier later so far got just
     """.split()  # noqa: SIM905  # A list of a hundred quoted words cannot be read.
 )
+# What stands beside a time where whatever was said then is meant: "all plans of May" are not, nor what is to be done.
+SAID_THEN = frozenset(
+    re.findall(
+        r"\w+",
+        """
+        what everything anything whatever all any both each every single of the my your our those these that things note
+        notes memory memories fact facts entry entries it i we you ve have ever just said told mentioned talked spoke
+        discussed about wrote know remember recall stored saved noted remembered heard learned got to earlier later so
+        far in on at from for during since and
+        """,
+    )
+)
 # With one of these a day or a month is the next: what was kept in the last is not meant.
 _TO_COME = frozenset({"happens", "happening", "will", "planned", "due", "scheduled", "coming"})
 # With one of these a day of the week is the last: what was kept or said then is asked for.
@@ -116,8 +128,10 @@ class AskedTime:
     present: bool
 
 
-def alone(question: str, now: datetime) -> Period | None:
+def alone(question: str, now: datetime, *, beside: frozenset[str] = _WHATEVER) -> Period | None:
     """Return the time of a question that asks for nothing else, None where it asks for more or names no date.
+
+    Of words there may be those `beside` the time.
 
     A day or a month without its year is the latest that has begun by `now`; the next where the question speaks of what
     is to come; the nearer of both where it speaks of what is. A day of the week is the next, or the last where the
@@ -145,7 +159,7 @@ def alone(question: str, now: datetime) -> Period | None:
     left = WORD.findall(rest.casefold())
     if left and bare and not asked.to_come and not (closed and len(found) == 2):
         return None
-    if not (_WHATEVER if len(found) < 2 else _WHATEVER | _BETWEEN_DATES).issuperset(left):
+    if not (beside if len(found) < 2 else beside | _BETWEEN_DATES).issuperset(left):
         return None
     # The weekday of a day that is over does not count: what a note says of every such weekday is no news of that one.
     told = [replace(each, weekday=None) if each.start <= asked.now else each for each in found]

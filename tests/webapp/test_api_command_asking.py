@@ -208,6 +208,8 @@ def test_several_last_memories_are_never_forgotten_by_one_word(agent, ada, notes
         "forget what I told you in the last hour",
         "forget everything that I said today and yesterday",
         "delete all my notes from the last two days",
+        "delete whatever I said today or yesterday",
+        "erase everything I told you today from your memory",
     ],
 )
 def test_what_was_said_at_a_time_is_asked_about_and_nothing_else_goes(agent, ada, notes, text):
@@ -219,7 +221,34 @@ def test_what_was_said_at_a_time_is_asked_about_and_nothing_else_goes(agent, ada
     assert listed(say(agent, "what did I tell you in the last two weeks?")) == {old}
 
 
-@pytest.mark.parametrize("text", ["what did I tell you to do?", "what do you remember from the bakery"])
+@pytest.mark.parametrize(
+    "text",
+    ["forget what I said on Monday", "delete what I told you on Monday", "forget what we talked about last year"],
+)
+def test_what_was_said_on_a_day_is_not_what_has_its_name(agent, ada, text):
+    agent.store("The choir sang on Monday of last year", created_at=(utc_now() - timedelta(days=900)).isoformat())
+    assert say(agent, text)["answer"] == "I remember nothing of that time."
+    assert memories_of(ada) == 1
+
+
+@pytest.mark.parametrize("text", ["forget all appointments from today", "forget what I have to do today"])
+def test_what_is_told_of_a_time_is_not_all_that_was_said_then(agent, notes, text):
+    assert say(agent, text)["memories"] == []
+
+
+def test_no_more_is_said_to_be_remembered_of_a_time_than_was_looked_at(agent, notes, monkeypatch):
+    monkeypatch.setattr("webapp.commands.LARGEST_PAGE", 2)
+    assert say(agent, "what did I tell you today?")["answer"] == "I remember more than 2 memories of that time."
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "what did I tell you to do?",
+        "what did I tell you to do today?",
+        "what do you remember from the bakery",
+    ],
+)
 def test_what_names_no_time_is_no_command_whoever_says_it(agent, client, ada, notes, text):
     assert say(agent, text)["intent"] == "none"
     assert say(Agent(client, ada.new_token("write")), text)["intent"] == "none"
