@@ -73,17 +73,18 @@ class Tools:
 def _answer(response: httpx.Response) -> dict[str, Any]:
     """Return what the server answers; raises `httpx.HTTPError` with its own words where it refuses.
 
-    Raises `ValueError` or `LookupError` where something else answers.
+    Raises `ValueError`, `LookupError` or `TypeError` where something else answers.
     """
+    if not response.is_client_error:
+        response.raise_for_status()
+    answer = response.json()
+    if not isinstance(answer, dict):
+        raise ValueError("not an object")
     if response.is_client_error:
         # That a token is not valid, which scope it lacks, or that there is no such space.
-        refusal = response.json()
-        said = [error["message"] for error in refusal.get("errors", ())] or [refusal["detail"]]
+        said = [error["message"] for error in answer.get("errors", ())] or [answer["detail"]]
         raise httpx.HTTPError(f"{response.status_code}, {said[0]}")
-    answer = response.raise_for_status().json()
-    if isinstance(answer, dict):
-        return answer
-    raise ValueError("not an object")
+    return answer
 
 
 def _result(text: str, *, is_error: bool) -> types.CallToolResult:
@@ -112,7 +113,7 @@ def main() -> None:
         _end("usage: TOKEN=cp_… python mcp_server.py http://127.0.0.1:8765")
     try:
         asyncio.run(serve(sys.argv[1], token, os.environ.get("CONVERSATION"), os.environ.get("SPACE")))
-    except (KeyError, ValueError):
+    except (LookupError, TypeError, ValueError):
         _end(f"no memory at {sys.argv[1]}: something else answers there")
     except httpx.ConnectError as error:
         _end(f"no memory at {sys.argv[1]}: {error}; start the server there, then connect again")

@@ -286,12 +286,18 @@ def test_a_client_of_the_library_says_why_there_is_no_memory(base_url):
 
 
 @pytest.fixture
-def another_service(told: bytes) -> Iterator[str]:
+def status() -> int:
+    """Return the status with which another service answers."""
+    return 200
+
+
+@pytest.fixture
+def another_service(told: bytes, status: int) -> Iterator[str]:
     """Return the address of something that answers whatever it is asked with these bytes."""
 
     class Page(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
-            self.send_response(200)
+            self.send_response(status)
             self.end_headers()
             self.wfile.write(told)
 
@@ -305,11 +311,13 @@ def another_service(told: bytes) -> Iterator[str]:
 
 
 @pytest.mark.parametrize(
-    ("told", "said"),
+    ("told", "status", "said"),
     [
-        pytest.param(b"<p>Log in first</p>", "something else answers there", id="a proxy"),
-        pytest.param(b"[]", "something else answers there", id="another service"),
-        pytest.param(b'{"prompt": "", "error": true}', "its database does not answer", id="a server alone"),
+        pytest.param(b"<p>Log in first</p>", 200, "something else answers there", id="a proxy"),
+        pytest.param(b"[]", 200, "something else answers there", id="another service"),
+        pytest.param(b"[]", 404, "something else answers there", id="another service refuses with a list"),
+        pytest.param(b'{"errors": ["Not found"]}', 404, "something else answers there", id="another service refuses"),
+        pytest.param(b'{"prompt": "", "error": true}', 200, "its database does not answer", id="a server alone"),
     ],
 )
 def test_what_is_no_memory_ends_it(another_service, said):
