@@ -14,6 +14,8 @@ depends_on = None
 BEFORE = str(import_module("memory.migrations.versions.0046_piled_marks").ONE_FORM)
 _WIDE = import_module("memory.migrations.versions.0021_one_form")
 _LETTERS = import_module("memory.migrations.versions.0045_letters")
+# The first step, which stays: what stands for other letters becomes these.
+_SHAPED = BEFORE[BEFORE.index("    FROM (") : BEFORE.rindex(") ELSE p_text END")]
 
 
 def _translated(said: str, signs: str, becomes: str) -> str:
@@ -29,14 +31,7 @@ RETURN CASE WHEN octet_length(p_text) > char_length(p_text) THEN (
     SELECT replace(regexp_replace(regexp_replace(
         {_translated("d.said", _LETTERS.LETTERS, _LETTERS.PLAIN)},
         '[{_LETTERS.GONE}]', '', 'g'), '{_LETTERS.JOINER}', '', 'g'), U&'i\\0307', 'i')
-    FROM (
-        SELECT CASE WHEN p_text ~ '[{_LETTERS.SHAPED}]' THEN (
-            SELECT string_agg(CASE WHEN c.sign ~ '[{_LETTERS.SHAPED}]' THEN normalize(c.sign, NFKC) ELSE c.sign END,
-                '' ORDER BY c.place)
-            FROM string_to_table(p_text, NULL) WITH ORDINALITY AS c(sign, place)
-        ) ELSE p_text END AS said OFFSET 0
-    ) s
-    CROSS JOIN LATERAL (SELECT regexp_replace(s.said, '{PILE.pattern}', '\\1', 'g') AS said OFFSET 0) p
+{_SHAPED}    CROSS JOIN LATERAL (SELECT regexp_replace(s.said, '{PILE.pattern}', '\\1', 'g') AS said OFFSET 0) p
     CROSS JOIN LATERAL (SELECT normalize({_translated("p.said", _WIDE.WIDE, _LETTERS.WIDE)}, NFC) AS said OFFSET 0) n
     CROSS JOIN LATERAL (
         SELECT {_translated("n.said", _LETTERS.DIGITS, "0123456789" * len(_LETTERS.ZEROS))} AS said OFFSET 0
