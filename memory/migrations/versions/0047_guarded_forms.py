@@ -37,7 +37,7 @@ RETURN CASE WHEN octet_length(p_text) > char_length(p_text) THEN (
         SELECT {_translated("n.said", _LETTERS.DIGITS, "0123456789" * len(_LETTERS.ZEROS))} AS said OFFSET 0
     ) d
 ) ELSE p_text END
-"""  # noqa: S608 - put together from what is written in migrations alone
+"""
 
 
 def upgrade() -> None:
